@@ -70,6 +70,8 @@ int ef_health_check(const void *mem, size_t len) {
     return s->index_mask == index_size(s->records) - 1 && len >= ef_health_size(s->records, s->seats) ? 0 : -1;
 }
 
+size_t ef_health_extent(const ef_health *s) { return ef_health_size(s->records, s->seats); }
+
 uint32_t ef_health_seats(const ef_health *s) { return s->seats; }
 
 uint32_t ef_health_used(const ef_health *s) { return __atomic_load_n(&s->held, __ATOMIC_RELAXED); }

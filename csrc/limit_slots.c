@@ -91,7 +91,8 @@ int ef_limit_insert(const ef_limit_place *at, uint64_t tag, uint32_t now_s) {
         if (place == EF_LIMIT_SLOTS && (seen.tag == 0 || ef_limit_end(seen.state) <= now_s)) {
             place = number;
             taken = seen;
-            for (size_t line = 0; line < sizeof *at->names; line += 64) /* most of the cost, if it is not near yet */
+            for (size_t line = 0; at->names != NULL && line < sizeof *at->names;
+                 line += 64) /* most of the cost, if it is not near yet */
                 __builtin_prefetch((const uint8_t *)(at->names + number) + line, 1);
         }
         if (seen.state == 0) break; /* never used: the tag is nowhere behind it */
@@ -103,4 +104,27 @@ int ef_limit_insert(const ef_limit_place *at, uint64_t tag, uint32_t now_s) {
     const ef_limit_slot announced = ef_limit_pair(tag, ((header.state >> SLOT_BITS) + 1) << SLOT_BITS | place);
     if (ef_limit_swap(&bucket->pending, header, announced)) complete(bucket, announced, now_s);
     return 0;
+}
+
+void ef_limit_displace(const ef_limit_place *at, uint64_t group) {
+    ef_limit_bucket *bucket = at->bucket;
+    const ef_limit_slot header = read_header(bucket);
+    if (IS_PENDING(header)) return; /* the insertion that follows completes it */
+    ef_limit_slot seen[EF_LIMIT_SLOTS];
+    uint8_t members[256] = {0};
+    uint32_t place = EF_LIMIT_SLOTS;
+    for (uint32_t i = 0; i < EF_LIMIT_SLOTS; i++) {
+        seen[i].tag = ef_limit_load(&bucket->slots[i].tag);
+        seen[i].state = ef_limit_load(&bucket->slots[i].state);
+        if (seen[i].tag == 0) return; /* there is room by now */
+        members[(seen[i].tag & group) >> 2 & 255]++;
+    }
+    for (uint32_t i = 0; i < EF_LIMIT_SLOTS; i++) {
+        if (place == EF_LIMIT_SLOTS) place = i;
+        const uint8_t most = members[(seen[place].tag & group) >> 2 & 255];
+        const uint8_t here = members[(seen[i].tag & group) >> 2 & 255];
+        if (here > most || (here == most && seen[i].state < seen[place].state)) place = i;
+    }
+    if (ef_limit_load(&bucket->pending.state) != header.state) return;
+    ef_limit_swap(bucket->slots + place, seen[place], ef_limit_pair(0, header.state >> SLOT_BITS));
 }

@@ -15,13 +15,19 @@ struct ef_store {
 
 _Static_assert(sizeof(struct ef_store) == 64, "segments are aligned as the store is");
 
+static uint32_t token_sets(uint32_t values) { return values / EF_STORE_TOKENS > 0 ? values / EF_STORE_TOKENS : 1; }
+
 size_t ef_store_size(uint32_t names, uint32_t values) {
-    return sizeof(ef_store) + ef_limit_size(names) + ef_limit_size(values);
+    return sizeof(ef_store) + ef_limit_size(names) + ef_limit_size(values) + ef_local_size(token_sets(values));
 }
 
 static ef_limit *names_of(const ef_store *s) { return (ef_limit *)(uintptr_t)s->segments; }
 
 static ef_limit *values_of(const ef_store *s) { return (ef_limit *)(uintptr_t)(s->segments + ef_limit_size(s->names)); }
+
+ef_limit *ef_store_tokens(ef_store *s) {
+    return (ef_limit *)(uintptr_t)(s->segments + ef_limit_size(s->names) + ef_limit_size(s->values));
+}
 
 static int is_size(uint32_t names, uint32_t values, size_t len) {
     return names <= EF_LIMIT_MAX_BUCKETS && values <= EF_LIMIT_MAX_BUCKETS && len >= ef_store_size(names, values);
@@ -35,6 +41,8 @@ int ef_store_init(void *mem, size_t len, uint32_t names, uint32_t values, const 
     s->values = values;
     if (ef_limit_init(names_of(s), ef_limit_size(names), names, seed) != 0) return -1;
     if (ef_limit_init(values_of(s), ef_limit_size(values), values, seed) != 0) return -1;
+    const uint32_t sets = token_sets(values);
+    if (ef_local_init(ef_store_tokens(s), ef_local_size(sets), sets, seed) != 0) return -1;
     ef_limit_set_epoch(names_of(s), epoch_ms);
     __atomic_store_n(&s->magic, EF_STORE_MAGIC, __ATOMIC_RELEASE);
     return 0;
@@ -45,7 +53,10 @@ int ef_store_check(const void *mem, size_t len) {
     if (len < sizeof *s || __atomic_load_n(&s->magic, __ATOMIC_ACQUIRE) != EF_STORE_MAGIC) return -1;
     if (!is_size(s->names, s->values, len)) return -1;
     if (ef_limit_check(names_of(s), ef_limit_size(s->names)) != 0) return -1;
-    return ef_limit_check(values_of(s), ef_limit_size(s->values));
+    if (ef_limit_check(values_of(s), ef_limit_size(s->values)) != 0) return -1;
+    return ef_local_check(
+        (const ef_limit *)(uintptr_t)(s->segments + ef_limit_size(s->names) + ef_limit_size(s->values)),
+        ef_local_size(token_sets(s->values)));
 }
 
 int ef_store_holds(const ef_store *s, uint32_t names, uint32_t values) {

@@ -1,12 +1,12 @@
-/* limit_store.h - which counters of rate limits may take room from which: the store that workers share, made of two segments.
+/* limit_store.h - which counters of rate limits may take room from which: the store that workers share, made of three segments.
  *
- *   +--------+--------------------------------+------------------------------------------------------+
- *   | header | names: a segment (limit.h)      | values: a segment                                    |
- *   +--------+--------------------------------+------------------------------------------------------+
- *            | a counter for each limit that  | a counter for each value (of a header, an address)   |
- *            | has one; for each other limit, | that a limit with distinct values has seen           |
- *            | how many values it has counted |                                                      |
- *            | in this window                 |                                                      |
+ *   +--------+--------------------------------+--------------------------------------+---------------------------+
+ *   | header | names: a segment (limit.h)      | values: a segment                    | tokens: limit_local.h     |
+ *   +--------+--------------------------------+--------------------------------------+---------------------------+
+ *            | a counter for each limit that  | a counter for each value (of a       | token buckets of local    |
+ *            | has one; for each other limit, | header, an address) that a limit     | limits                    |
+ *            | how many values it has counted | with distinct values has seen        |                           |
+ *            | in this window                 |                                      |                           |
  *
  * A counter's key is the name of its limit, and then its values, if the limit has any. Names come from the configuration and
  * nowhere else: no client makes one, so no client can fill `names`, and a limit without values always counts.
@@ -26,13 +26,14 @@
  */
 #ifndef EF_LIMIT_STORE_H
 #define EF_LIMIT_STORE_H
-#include "limit.h"
-#define EF_STORE_MAGIC  0x314d5245u
+#include "limit_local.h"
+#define EF_STORE_MAGIC  0x324d5245u
 #define EF_STORE_NAMES  4370u /* buckets: 262,200 limits, of the configuration; 54 MB, taken as they are used */
 #define EF_STORE_VALUES 6000u /* buckets: 180,000 live values are half of the slots. 75 MB if all are there */
-#define EF_STORE_FEW    4u    /* limits that the room is divided by before anybody has said how many there are */
-#define EF_STORE_FULL   (-1)  /* no slot, or a unit or time out of range */
-#define EF_STORE_SHARE  (-2)  /* the limit's share of values is used up in this window */
+#define EF_STORE_TOKENS 3u   /* sets of tokens for as many buckets of values: 2,000 sets, 120,000 token buckets, 2 MB */
+#define EF_STORE_FEW    4u   /* limits that the room is divided by before anybody has said how many there are */
+#define EF_STORE_FULL   (-1) /* no slot, or a unit or time out of range */
+#define EF_STORE_SHARE  (-2) /* the limit's share of values is used up in this window */
 
 typedef struct ef_store ef_store;
 
@@ -50,6 +51,8 @@ uint32_t ef_store_share(const ef_store *s, int sliding);
 /* ef_limit_take of the counter `key`, whose limit is called by its first name_len bytes. 0, or one of the two above. */
 int ef_store_take(ef_store *s, const uint8_t *key, size_t key_len, size_t name_len, uint32_t n, uint32_t limit,
                   uint32_t unit, int sliding, uint64_t now_ms, ef_limit_result *out);
-/* ef_limit_next over both. *is_name: the entry is of `names`. */
+/* The segment of token buckets. */
+ef_limit *ef_store_tokens(ef_store *s);
+/* ef_limit_next over names and values. *is_name: the entry is of `names`. */
 int ef_store_next(const ef_store *s, uint64_t *cursor, uint64_t now_ms, ef_limit_entry *out, int *is_name);
 #endif

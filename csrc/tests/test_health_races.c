@@ -10,6 +10,7 @@
 #define ef_health_size    stepped_size
 #define ef_health_init    stepped_init
 #define ef_health_check   stepped_check
+#define ef_health_extent  stepped_extent
 #define ef_health_seats   stepped_seats
 #define ef_health_used    stepped_used
 #define ef_health_hold    stepped_hold

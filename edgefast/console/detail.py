@@ -287,7 +287,11 @@ def make_trial(node: Node) -> Trial | None:
 
 def write_limit(one: ir.RateLimit) -> str:
     """Return what a limit lets through, in words."""
-    message = f"{one.requests} in {write_time(one.unit * 1000)}"
+    message = f"{one.requests} in progress"
+    if one.kind != "Parallel":
+        message = f"{one.requests} in {write_time(one.unit * 1000)}"
+    if one.kind == "Bucket":
+        message += f", burst {one.burst}"
     by = [*one.distinct_headers, *(["client address"] if one.distinct_source else [])]
     if by:
         message += f" for each {', '.join(by)}"
@@ -295,6 +299,8 @@ def write_limit(one: ir.RateLimit) -> str:
     only += one.sources
     if only:
         message += f", of {', '.join(only)}"
+    if one.excepts:
+        message += f", except {', '.join(one.excepts)}"
     return message + (", sliding" if one.sliding else "") + (", shadow" if one.shadow else "")
 
 

@@ -14,7 +14,7 @@ from edgefast.api.edge.httproutefilter import HTTPRouteFilter, HTTPRouteFilterSp
 from edgefast.api.gateway.httproute import HTTPRouteRule
 from edgefast.api.model.origin import RuleOrigin
 from edgefast.api.snapshot import Key, Snapshot
-from edgefast.convert.pieces import Piece
+from edgefast.convert.pieces import Piece, filter_names
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.assemble import IngressObjects
 from edgefast.translate.ingress.values import PREFIX
@@ -42,6 +42,15 @@ _ACCESS = (
     "auth-url",
     "auth-signin",
     "satisfy",
+)
+#: Annotations that a RateLimitFilter serves.
+_LIMITS = (
+    "limit-rps",
+    "limit-rpm",
+    "limit-connections",
+    "limit-burst-multiplier",
+    "limit-allowlist",
+    "limit-whitelist",
 )
 _CANARIES = ("canary-by-header", "canary-by-cookie", "canary-weight")
 #: Fields of a rule's filters, and the annotation or setting that they serve.
@@ -100,9 +109,10 @@ class Comments:
     def _of_rule(self, piece: Piece, rule: HTTPRouteRule, origin: RuleOrigin) -> str:
         about = self._of_origin(origin.path)
         filters: Mapping[Key, HTTPRouteFilter] = self._made.tables.get("http_route_filters", {})
-        refs = [one.extension_ref for one in rule.filters if one.extension_ref is not None]
         specs = [
-            filters[key].spec for one in refs if (key := (piece.namespace, one.name)) in filters
+            filters[key].spec
+            for name in filter_names(rule)
+            if (key := (piece.namespace, name)) in filters
         ]
         statuses = [one.direct_response.status_code for one in specs if one.direct_response]
         if any(one >= 500 for one in statuses):
@@ -164,6 +174,10 @@ class Comments:
             about = "canary-by-cookie"
         names = ", ".join(f"{namespace}/{one}" for one in ingresses)
         return f"{about}: Ingress {names}"
+
+    def of_limits(self, ingress: ObjectRef) -> str:
+        """Return the comment of the RateLimitFilter of an Ingress."""
+        return f"{ingress}: {', '.join(self._has(ingress, _LIMITS))}"
 
     def of_backend(self, backend: Backend) -> str:
         """Return the comment of a Backend."""

@@ -44,7 +44,15 @@ from edgefast.convert.grouping import join_pieces
 from edgefast.convert.inputs import complete_inputs
 from edgefast.convert.names import Names, name_filter, name_pieces, plain_name
 from edgefast.convert.order import arrange
-from edgefast.convert.pieces import SECURITY, TRAFFIC, Piece, find_pieces
+from edgefast.convert.pieces import (
+    HTTP_FILTER,
+    LIMITS,
+    SECURITY,
+    TRAFFIC,
+    Piece,
+    filter_names,
+    find_pieces,
+)
 from edgefast.convert.report import report_all
 from edgefast.convert.standard import Loss, use_standard_fields
 from edgefast.translate.ingress.assemble import IngressObjects
@@ -215,6 +223,10 @@ class _Work:
                     wanted = f"{made.partition(MARK)[0]}-htpasswd"
                 given = self._names.take(table, namespace, wanted)
                 self._renamed[table, (namespace, made)] = given
+        for namespace, made in sorted(self._made.tables.get(LIMITS, {})):
+            wanted = made.partition(MARK)[0]
+            given = self._names.take(LIMITS, namespace, wanted, f"{wanted}-limits")
+            self._renamed[LIMITS, (namespace, made)] = given
         equal: dict[tuple[str, HTTPRouteFilterSpec], str] = {}
         for namespace, made in self._used_filters():
             spec = self._filters[namespace, made].spec
@@ -279,7 +291,8 @@ class _Work:
 
     def _rename_filter(self, one: HTTPRouteFilter, namespace: str) -> HTTPRouteFilter:
         if one.extension_ref is not None:
-            name = self._name_of("http_route_filters", (namespace, one.extension_ref.name))
+            table = "http_route_filters" if one.extension_ref.kind == HTTP_FILTER else LIMITS
+            name = self._name_of(table, (namespace, one.extension_ref.name))
             ref = msgspec.structs.replace(one.extension_ref, name=name)
             return msgspec.structs.replace(one, extension_ref=ref)
         mirror = one.request_mirror
@@ -302,10 +315,8 @@ class _Work:
         users: dict[Key, dict[str, None]] = {}
         for piece in self._pieces:
             for rule, _ in piece.rules:
-                for one in rule.filters:
-                    if one.extension_ref is not None:
-                        key = (piece.namespace, one.extension_ref.name)
-                        users.setdefault(key, {})[piece.ingress.name] = None
+                for name in filter_names(rule):
+                    users.setdefault((piece.namespace, name), {})[piece.ingress.name] = None
         return users
 
     def _build_filters(self) -> Iterator[Converted]:
@@ -395,6 +406,15 @@ class _Work:
             service = tls.spec.target_refs[0].name
             yield self._move(
                 "backend_tls_policies", key, tls, self._comments.of_tls(key[0], service)
+            )
+        for key, limits in sorted(self._made.tables.get(LIMITS, {}).items()):
+            ingress = self._made.origins["RateLimitFilter", *key].ingress
+            assert ingress is not None
+            meta = ObjectMeta(name=self._name_of(LIMITS, key), namespace=key[0])
+            yield Converted(
+                obj=msgspec.structs.replace(limits, metadata=meta),
+                comment=self._comments.of_limits(ingress),
+                file=_file(key[0], ingress.name),
             )
         for key, secret in sorted(self._made.tables.get("secrets", {}).items()):
             about = self._comments.of_secret(key[1].partition(MARK)[0])

@@ -16,7 +16,7 @@ import msgspec
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter
 from edgefast.api.gateway.httproute import HTTPHeaderMatch, HTTPRouteRule
 from edgefast.api.snapshot import Key
-from edgefast.convert.pieces import Piece
+from edgefast.convert.pieces import Piece, filter_names
 
 __all__ = ["arrange"]
 
@@ -87,8 +87,7 @@ def _entries(pieces: Iterable[Piece], filters: Filters) -> Iterable[_Entry]:
 
 
 def _count_cookies(rule: HTTPRouteRule, namespace: str, filters: Filters) -> int:
-    refs = (one.extension_ref for one in rule.filters if one.extension_ref is not None)
-    found = (filters[namespace, one.name].spec.matches for one in refs)
+    found = (filters[namespace, name].spec.matches for name in filter_names(rule))
     return sum(len(match.cookies) for one in found for match in one)
 
 

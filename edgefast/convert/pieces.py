@@ -17,11 +17,23 @@ from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.assemble import IngressObjects
 
-__all__ = ["SECURITY", "TRAFFIC", "Piece", "find_pieces", "policies_of"]
+__all__ = [
+    "HTTP_FILTER",
+    "LIMITS",
+    "SECURITY",
+    "TRAFFIC",
+    "Piece",
+    "filter_names",
+    "find_pieces",
+    "policies_of",
+]
 
 #: Tables of policies that routes have.
 SECURITY = "security_policies"
 TRAFFIC = "backend_traffic_policies"
+#: Table of the limits that rules have, and the kind of the other filters of edgefast.
+LIMITS = "rate_limit_filters"
+HTTP_FILTER = "HTTPRouteFilter"
 
 #: A policy by kind and key.
 PolicyKey = tuple[str, Key]
@@ -101,3 +113,9 @@ def _targets(made: IngressObjects) -> Iterator[tuple[str, Key, str]]:
 def _whole(key: Key) -> Key:
     """Return the name of a policy without the number of its part."""
     return key[0], key[1].rpartition("-")[0]
+
+
+def filter_names(rule: HTTPRouteRule) -> list[str]:
+    """Return the names of the HTTPRouteFilters of a rule."""
+    refs = (one.extension_ref for one in rule.filters)
+    return [one.name for one in refs if one is not None and one.kind == HTTP_FILTER]

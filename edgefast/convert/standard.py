@@ -40,7 +40,7 @@ from edgefast.api.gateway.httproutefilter import (
 from edgefast.api.model.origin import RuleOrigin
 from edgefast.api.snapshot import Key
 from edgefast.convert.comments import name_setting
-from edgefast.convert.pieces import SECURITY, Piece
+from edgefast.convert.pieces import HTTP_FILTER, SECURITY, Piece, filter_names
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.redirects import Code
 
@@ -121,8 +121,7 @@ class _Host:
 
 def specs_of(rule: HTTPRouteRule, piece: Piece, filters: Filters) -> list[HTTPRouteFilterSpec]:
     """Return the HTTPRouteFilters of a rule."""
-    refs = [one.extension_ref for one in rule.filters if one.extension_ref is not None]
-    return [filters[piece.namespace, one.name].spec for one in refs]
+    return [filters[piece.namespace, name].spec for name in filter_names(rule)]
 
 
 def _is_preflight(rule: HTTPRouteRule) -> bool:
@@ -160,7 +159,7 @@ class _Change:
         if plain:
             self._use_prefix()
         for one in self._rule.filters:
-            if one.extension_ref is not None:
+            if one.extension_ref is not None and one.extension_ref.kind == HTTP_FILTER:
                 spec = self._filters[self._piece.namespace, one.extension_ref.name].spec
                 self._replace(one, spec)
         return self._rule

@@ -103,6 +103,7 @@ cdef enum:
     TERM_WORDS = 18  # bytes of a key's argument as a bulk string
     ANSWER_SIZE = 18  # bytes of window.lua's answer for a key
     LIMIT_EXHAUSTED = 65536  # counters remembered as spent
+    LIMIT_OWN_SETS = 64  # of 60 requests in progress each, of a worker without shared memory
     LIMIT_LOOKS = 4  # limits looked at when one of these has to go
     H2_ACK_MS = 10000  # until a client has to have acknowledged our SETTINGS
     H2_SILENCE_MS = 1000  # of a backend's connection after which a request that took too long makes us ask whether it is there

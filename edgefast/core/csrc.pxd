@@ -389,6 +389,25 @@ cdef extern from "limit_store.h" nogil:
         uint32_t admitted, remaining
         uint64_t reset_ms, window
 
+    ctypedef struct ef_limit:
+        pass
+
+    ctypedef struct ef_held:
+        uint32_t sum
+
+    ef_limit *ef_store_tokens(ef_store *store)
+    size_t ef_local_size(uint32_t buckets)
+    int ef_local_init(void *mem, size_t len, uint32_t buckets, const uint8_t *seed)
+    int ef_local_check(const void *mem, size_t len)
+    uint64_t ef_bucket_time(uint64_t us)
+    int ef_bucket_take(ef_limit *s, const uint8_t *key, size_t key_len, size_t name_len, uint64_t interval, uint32_t burst,
+                       uint64_t now, ef_limit_result *out)
+    void ef_bucket_give_back(ef_limit *s, const uint8_t *key, size_t key_len, size_t name_len, uint64_t interval)
+    int ef_held_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t seat, uint32_t seats, uint32_t most,
+                     uint32_t now_s, ef_held *out)
+    void ef_held_release(ef_held *held, uint32_t now_s)
+    void ef_held_forget(ef_limit *s, uint32_t seat, uint32_t now_s)
+
     int ef_store_check(const void *mem, size_t len)
     uint64_t ef_store_now(const ef_store *store, uint64_t boot_ms)
     int ef_store_take(ef_store *store, const uint8_t *key, size_t key_len, size_t name_len, uint32_t n, uint32_t limit,

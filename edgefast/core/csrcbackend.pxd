@@ -42,6 +42,7 @@ cdef extern from "health.h" nogil:
         uint32_t most
 
     int ef_health_check(const void *mem, size_t size)
+    size_t ef_health_extent(const ef_health *s)
     uint32_t ef_health_seats(const ef_health *s)
     ef_health_record *ef_health_hold(ef_health *s, uint64_t key, uint32_t seat)
     int ef_health_claim(ef_health *s, uint32_t seat)

@@ -92,6 +92,7 @@ cdef class Engine(FastPath):
         self.reactor.report(&cells)
         self.limiter = Limiter(self, limits)
         self.health = Health(health, worker)
+        self.limiter.join(health, worker)
         self.ask_others = ask_others
         self.outlier = Outlier()
         self.checks = EndpointChecks()

@@ -15,6 +15,7 @@ from posix.strings cimport strncasecmp
 
 import logging
 import os
+from mmap import mmap
 import re
 import time
 from base64 import b64encode

@@ -243,6 +243,7 @@ def answer_rule(
     ]
     found: dict[Answer, float] = {}
     limited = _answer_limits(served, limits)
+    early = _answer_limits(served, [one for one in limits if one.early])
     fault = find_fault(units) if checks.answer is None else None
     struck = fault.share(grpc=head.grpc) if fault is not None else 0.0
     for share, percent in shares if rule.backends else [(None, 100.0)]:
@@ -256,7 +257,7 @@ def answer_rule(
             rule,
             share,
             prefix_len,
-            checks.answer or limited,
+            early or checks.answer or limited,
             behind,
             find_shut(settle_backend_policy(*treating(served, rule, share))),
             https=https,
@@ -357,14 +358,20 @@ def _answer_limits(served: Served, limits: Iterable[LimitPart]) -> Answer | None
     full = next((one for one in counting if one.remaining == 0 and not one.shadow), None)
     if full is not None:
         until = f", for {full.reset} s more" if full.reset is not None else ""
-        why = f"limit {full.name} is exhausted ({full.requests} in {full.unit} s{until})"
+        field = "maxParallelRequests" if full.kind == "Parallel" else "limit.requests"
+        size = f"in {full.unit} s" if full.unit else "in progress"
+        why = f"limit {full.name} is exhausted ({full.requests} {size}{until})"
         fix = (
-            "wait, or raise limit.requests"
+            f"wait, or raise {field}"
             if full.requests
-            else "its limit.requests is 0, which refuses all requests"
+            else f"its {field} is 0, which refuses all requests"
         )
-        return Answer(kind="status", check="limit", status=429, why=why, fix=fix)
-    if counting and served.live is not None and served.live.refusing:
+        return Answer(kind="status", check="limit", status=full.status or 429, why=why, fix=fix)
+    if (
+        any(one.kind == "Window" for one in counting)
+        and served.live is not None
+        and served.live.refusing
+    ):
         why = "the counter store does not answer, and rateLimit.failClosed is set"
         fix = "restore the counter store; `edgefast dump` shows its state"
         return Answer(kind="status", check="limit_store", status=500, why=why, fix=fix)

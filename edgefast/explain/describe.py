@@ -182,7 +182,7 @@ def list_notes(served: Served, listener: ir.Listener, rule: ir.Rule | None) -> t
         notes.append(f"clients {less} present a certificate of {listener.tls.client_ca}")
     if listener.http.client_address.proxy_protocol == "required":
         notes.append("connections must begin with a PROXY protocol header")
-    if rule is not None and rule.rate_limits:
+    if rule is not None and any(one.kind == "Window" for one in rule.rate_limits):
         if served.live is None:
             notes.append("only a running proxy has rate-limit counters (--admin)")
         elif served.live.rows is None:

@@ -124,6 +124,10 @@ class LimitPart(Value, frozen=True, kw_only=True):
     why_not: str = ""
     values: dict[str, str] = {}  # of distinct headers; "sourceCIDR": the client's address
     shadow: bool = False
+    kind: Literal["Window", "Bucket", "Parallel"] = "Window"
+    burst: int = 0  # of a Bucket
+    status: int = 0  # of a refusal; 0: 429
+    early: bool = False  # counted before authentication
     used: int | None = None  # None: nobody was asked, or there is no counter yet
     remaining: int | None = None
     reset: int | None = None  # seconds

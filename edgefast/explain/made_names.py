@@ -1,13 +1,13 @@
 """Made names: gives objects that serve Ingresses the names of their counterparts in the other set of objects.
 
-In: the fleet of one side, the fleet of the other. Out: the fleet with other names of listeners, clusters and policies. edgefast makes
+In: the fleet of one side, the fleet of the other. Out: the fleet with other names of listeners, clusters, policies and limits. edgefast makes
 Gateways, routes and Backends for Ingresses under names that no file has; converted Ingresses have public names. Clients see neither.
 Must never: rename an object of a file, or take two for one that differ in more than their names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -37,12 +37,12 @@ def pair_names(fleet: ir.Fleet, other: ir.Fleet, translation: Translation) -> ir
     fleet = msgspec.structs.replace(
         fleet, policies=tuple(_rename_service(one, clusters) for one in fleet.policies)
     )
-    units = _pair_units(fleet, other)
+    units, limits = _pair_units(fleet, other), _pair_limits(fleet, other)
     hosts = tuple(
         msgspec.structs.replace(
             host,
             listener=listeners.get(host.listener, host.listener),
-            rules=tuple(_rename_parts(rule, clusters, units) for rule in host.rules),
+            rules=tuple(_rename_parts(rule, clusters, units, limits) for rule in host.rules),
         )
         for host in fleet.virtual_hosts
     )
@@ -142,7 +142,40 @@ def _meaning(one: ir.PolicyUnit) -> ir.PolicyUnit:
     return msgspec.structs.replace(one, name=name, reason="")
 
 
-def _rename_parts(rule: ir.Rule, names: Mapping[str, str], units: Mapping[str, str]) -> ir.Rule:
+def _pair_limits(fleet: ir.Fleet, other: ir.Fleet) -> Mapping[str, str]:
+    """Return the names of equal limits, first those of the same Ingress; several limits can get one name."""
+    ours = {one.name: one for one in _limits_of(fleet) if MARK in one.name}
+    free: dict[ir.RateLimit, dict[str, None]] = {}
+    for one in _limits_of(other) if ours else ():
+        free.setdefault(_effect(one), {})[one.name] = None
+    found: dict[str, str] = {}
+    for name, one in ours.items():
+        names = free.get(_effect(one), {})
+        own = name.partition(MARK)[0]
+        same = (each for each in names if each.startswith((f"{own}#", f"{own}-")))
+        if names:
+            found[name] = next(same, next(iter(names)))
+    return found
+
+
+def _limits_of(fleet: ir.Fleet) -> Iterator[ir.RateLimit]:
+    for host in fleet.virtual_hosts:
+        for rule in host.rules:
+            yield from rule.rate_limits
+
+
+def _effect(one: ir.RateLimit) -> ir.RateLimit:
+    """Return a limit with its namespace and place in place of its name."""
+    name = f"{one.name.partition('/')[0]}#{one.name.partition('#')[2]}"
+    return msgspec.structs.replace(one, name=name, counter="")
+
+
+def _rename_parts(
+    rule: ir.Rule,
+    names: Mapping[str, str],
+    units: Mapping[str, str],
+    limits: Mapping[str, str],
+) -> ir.Rule:
     return msgspec.structs.replace(
         rule,
         backends=tuple(
@@ -155,4 +188,8 @@ def _rename_parts(rule: ir.Rule, names: Mapping[str, str], units: Mapping[str, s
         ),
         policies=tuple(units.get(one, one) for one in rule.policies),
         traffic=tuple(units.get(one, one) for one in rule.traffic),
+        rate_limits=tuple(
+            msgspec.structs.replace(one, name=limits.get(one.name, one.name))
+            for one in rule.rate_limits
+        ),
     )

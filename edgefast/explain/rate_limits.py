@@ -34,7 +34,9 @@ def evaluate_limits(
 
 
 def _known_rows(limit: ir.RateLimit, live: Live | None) -> tuple[Mapping[str, Any], ...] | None:
-    """Return the rows in which a limit's counter is, if it can be told from others there."""
+    """Return the rows in which a limit's counter is, if it can be told from others there; a machine lists none of its own limits."""
+    if limit.kind != "Window":
+        return None
     if live is None or (live.hidden and any(map(is_credential, limit.distinct_headers))):
         return None
     return live.rows
@@ -61,6 +63,10 @@ def _evaluate(
         why_not=why_not,
         values=values if not why_not else {},
         shadow=limit.shadow,
+        kind=limit.kind,
+        burst=limit.burst,
+        status=limit.status,
+        early=limit.kind != "Window" and not (limit.headers or limit.distinct_headers),
         used=row["used"] if row else 0 if rows is not None and not why_not else None,
         remaining=0 if full else row["remaining"] if row else None,
         reset=row["reset"] if row else None,
@@ -79,13 +85,16 @@ def _why_not(limit: ir.RateLimit, call: Call, client: Client, values: dict[str, 
                 return f"header {one.name}: {shown} does not match {wanted}"
         elif value != one.value.encode():
             return f"header {one.name}: {shown} != {wanted}"
-    if limit.sources or limit.distinct_source:
+    if limit.sources or limit.distinct_source or limit.excepts:
         address = read_address(client.address)
         if address is None:
             return f"the client address {client.address} is not valid"
         for source in limit.sources:
             if not is_in(address, parse_network(source)):
                 return f"client {address} is not in {source}"
+        for source in limit.excepts:
+            if is_in(address, parse_network(source)):
+                return f"client {address} is exempt: it is in {source}"
     for name in limit.distinct_headers:
         value = call.header(name)
         if value is None:

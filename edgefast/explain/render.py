@@ -188,7 +188,14 @@ def _setting(one: SettingPart) -> str:
 
 def _limit(one: LimitPart) -> str:
     values = "".join(f" {name}={value}" for name, value in one.values.items())
-    message = f"{one.name}: {one.requests} in {write_time(one.unit * 1000)}{values}"
+    if one.kind == "Parallel":
+        message = f"{one.name}: {one.requests} in progress{values}"
+    else:
+        message = f"{one.name}: {one.requests} in {write_time(one.unit * 1000)}{values}"
+    if one.kind == "Bucket":
+        message += f", burst {one.burst}"
+    if one.kind != "Window":
+        message += f", refused with {one.status or 429}"
     if not one.counts:
         return f"{message}, not counted: {one.why_not}"
     if one.shadow:

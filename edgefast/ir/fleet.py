@@ -144,6 +144,11 @@ class RateLimit(Struct, frozen=True, gc=False):
     distinct_source: bool = False  # a counter for each client address
     shadow: bool = False  # counts and reports, never refuses
     sliding: bool = False  # weighs in the window before
+    # Window: counts in the store. Bucket: a token bucket of this machine; Parallel: requests in progress on this machine, at most `requests`.
+    kind: Literal["Window", "Bucket", "Parallel"] = "Window"
+    burst: int = 0  # of a Bucket: its tokens when it is full
+    status: int = 0  # of a refusal; 0: 429
+    excepts: tuple[str, ...] = ()  # address ranges; a client in one of them is not counted
 
 
 class Rule(Struct, frozen=True, gc=False):

@@ -47,6 +47,7 @@ from edgefast.api.edge.edgeproxy_fleet import (
 )
 from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
 from edgefast.api.edge.ratelimitfilter import (
+    LocalRateLimitRule,
     RateLimitFilterSpec,
     RateLimitHeaderMatch,
     RateLimitSelector,
@@ -64,6 +65,7 @@ _A = {"fqdn": {"hostname": "a.example", "port": 1}}
 _B = {"fqdn": {"hostname": "b.example", "port": 1}}
 _IP = {"ip": {"address": "10.0.0.1", "port": 1}}
 _URL = "redis.example:6379"
+_HOUR = {"requests": 1, "unit": "Hour"}
 _SENTINEL = {"master": "m", "addresses": ["a:26379"]}
 
 DOCUMENTS: dict[type, list[Document]] = {
@@ -136,7 +138,17 @@ DOCUMENTS: dict[type, list[Document]] = {
     ],
     RateLimitFilterSpec: [
         {"type": "Global"},
-        {"type": "Global", "global": {"rules": [{"limit": {"requests": 1, "unit": "Hour"}}]}},
+        {"type": "Global", "global": {"rules": [{"limit": _HOUR}]}},
+        {"type": "Local"},
+        {"type": "Local", "local": {"rules": [{"limit": _HOUR}]}},
+        {"type": "Local", "global": {"rules": [{"limit": _HOUR}]}},
+        {"type": "Global", "local": {"rules": [{"limit": _HOUR}]}},
+    ],
+    LocalRateLimitRule: [
+        {**rate, **parallel, **burst}
+        for rate in ({}, {"limit": _HOUR})
+        for parallel in ({}, {"maxParallelRequests": 0})
+        for burst in ({}, {"burst": 5})
     ],
     RateLimitHeaderMatch: [
         {"name": "a", **kind, **value}
@@ -153,6 +165,12 @@ DOCUMENTS: dict[type, list[Document]] = {
     ],
     RateLimitSourceCIDR: [
         {"value": text} for text in ("10.0.0.0/8", "10.1.2.3/8", "fd00::/8", "10.0.0.0/40", "1/2")
+    ]
+    + [
+        {**kind, **value, **exempt}
+        for kind in ({}, {"type": "Exact"}, {"type": "Distinct"})
+        for value in ({}, {"value": "::/0"})
+        for exempt in ({}, {"except": ["::1/128"]}, {"except": ["::1/128", "1/2"]})
     ],
     **POLICY_DOCUMENTS,
     BackendAddresses: [

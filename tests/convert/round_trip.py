@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import yaml
 
 from edgefast.api.decode.decode import decode_api_object, decode_documents
@@ -23,7 +24,7 @@ from edgefast.convert.render import render_objects
 from edgefast.diagnostics.problem import Problem
 from edgefast.explain import RequestSpec, serve_translation
 from edgefast.explain.explain import explain
-from edgefast.explain.explanation import Explanation
+from edgefast.explain.explanation import Explanation, LimitPart
 from edgefast.explain.served_fleet import Served
 from edgefast.translate import Settings, translate
 from edgefast.translate.settings import IngressSettings
@@ -142,8 +143,14 @@ def facts(served: Served, translation: Translation, request: RequestSpec) -> dic
         "traffic": [(one.name, one.value) for one in found.traffic],
         "timeouts": found.timeouts,
         "retry": found.retry,
+        "limits": [replace_limit(one) for one in found.limits],
         "listener": _listener(found),
     }
+
+
+def replace_limit(one: LimitPart) -> LimitPart:
+    """Return a limit without the name of its filter."""
+    return msgspec.structs.replace(one, name=one.name.partition("#")[2])
 
 
 def _listener(found: Explanation) -> tuple[int, str, str] | None:

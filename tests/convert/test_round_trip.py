@@ -75,7 +75,14 @@ def test_many_random_sets_get_the_same_answers(first: int) -> None:
     assert _compare_seeds(first, 10, 200) > 10
 
 
-_MARKS = (RULE_ORDER, "HTTPRouteFilter", "SecurityPolicy", "hostnames", "requestHeaderModifier")
+_MARKS = (
+    RULE_ORDER,
+    "HTTPRouteFilter",
+    "SecurityPolicy",
+    "hostnames",
+    "requestHeaderModifier",
+    "RateLimitFilter",
+)
 
 
 @pytest.mark.parametrize("mark", _MARKS)

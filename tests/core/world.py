@@ -80,15 +80,17 @@ class World:
         upstream_tls: Callable[[ir.UpstreamTls], TlsContext] = refuse_tls,
         access_log: Callable[[bytes], None] | None = None,
         health: memoryview | None = None,
+        limits: memoryview | None = None,
         worker: int = 0,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """`health`: a segment that other worlds may share, each as another worker; on the loop of one of them."""
+        """`health` and `limits`: segments that other worlds may share, each as another worker; on the loop of one of them."""
         self.loop = loop or uvloop.new_event_loop()
         self._owns_loop = loop is None
         self.arena = mmap.mmap(-1, ARENA)
         self.counters = Counters(rows)
         self.limits, self.limit_room = make_limits()
+        self.limits = self.limits if limits is None else limits
         self.batches: list[bytes] = []  # of the access log
         self.spans: list[bytes] = []
         self.asked: list[str] = []  # clusters whose connections other workers are to lend

@@ -187,6 +187,7 @@ class Generator:
     ) -> None:
         """`without`: annotations and settings of the ConfigMap that are left out, with the expression of their values."""
         self._random = random.Random(seed)
+        self._of_limits = random.Random(f"limits {seed}")  # the other choices stay as they are
         self._without = without
         self._size = size
         self._hosts: list[str] = list(HOSTS)
@@ -325,6 +326,8 @@ class Generator:
             found.setdefault("ssl-redirect", "false")
         if self._chance(0.2):
             found["satisfy"] = pick(("any", "any", "all", "some"))
+        if self._of_limits.random() < 0.15:
+            found |= self._limits()
         if "canary" in found:  # error pages of an upstream with a canary may come from the canary
             found.pop("default-backend", None)
         return {PREFIX + name: value for name, value in self._kept(found)}
@@ -396,6 +399,19 @@ class Generator:
             found[name] = pick((*RANGES, *RANGES, "no address", ""))
         if self._chance(0.5):
             found["denylist-source-range"] = pick((*RANGES, *RANGES, "10.0.0.0/99"))
+        return found
+
+    def _limits(self) -> dict[str, str]:
+        """Limits that the requests of a test do not reach, and values that are none: what is reached depends on time."""
+        pick, chance = self._of_limits.choice, self._of_limits.random
+        names = ("limit-rps", "limit-rpm", "limit-connections")
+        found = {name: pick(("2000", "0", "9000", "-1", "")) for name in names if chance() < 0.5}
+        if chance() < 0.1:
+            found["limit-rps"] = "many"
+        if chance() < 0.3:
+            found["limit-burst-multiplier"] = pick(("1", "3", "lots"))
+        if chance() < 0.4:
+            found[pick(("limit-whitelist", "limit-allowlist"))] = pick(RANGES)
         return found
 
     def _password(self) -> dict[str, str]:

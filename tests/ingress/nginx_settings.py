@@ -191,7 +191,7 @@ def _read(reader: _Reader, config: dict[str, str]) -> Settings:
     )
     found.prefix = reader.get("x-forwarded-prefix", rf"/?[{_PLAIN}$]*") or ""
     for name in ("limit-rps", "limit-rpm", "limit-connections"):
-        if limit := reader.int(name, 0, fatal=True):
+        if (limit := reader.int(name, 0, fatal=True)) > 0:
             found.limits[name] = limit
     found.burst = reader.int("limit-burst-multiplier", 5)
     exempt = reader.get("limit-allowlist", alias="limit-whitelist") or ""

@@ -1,9 +1,12 @@
-"""An Ingress with annotations of ingress-nginx behind a real proxy: headers about the client and an authorization service."""
+"""An Ingress with annotations of ingress-nginx behind a real proxy: headers about the client, an authorization service, limits."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from origin.answers import answer_target, response
@@ -38,6 +41,14 @@ def ingress(name: str, **annotations: str) -> make.Object:
             "rules": [{"host": f"{name}.test", "http": {"paths": [path]}}],
         },
     }
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    """Poll until something holds, within a deadline."""
+    end = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def arguments(port: int) -> list[str]:
@@ -148,3 +159,58 @@ def test_satisfy_any() -> None:
 
             assert [ask("near.test", one) for one in ("secret", "wrong")] == [200, 200]
             assert [ask("far.test", one) for one in ("secret", "wrong")] == [200, 401]
+
+
+def test_limits() -> None:
+    """The sequences of tests/ingress/cases/annotations/limitconnections.yaml, which real nginx answers alike; two workers count together."""
+    port = free_port()
+    known = "{SHA}" + base64.b64encode(hashlib.sha1(b"secret").digest()).decode()
+    users = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "users", "namespace": "default"},
+        "stringData": {"auth": f"user:{known}"},
+    }
+    tight = {"limit_rpm": "1", "limit_burst_multiplier": "1"}
+    with RecordingOrigin() as origin:
+        objects = [
+            users,
+            ingress("rate", limit_rpm="1", limit_burst_multiplier="2"),
+            ingress("exempt", limit_whitelist="127.0.0.1", **tight),
+            ingress("guarded", auth_type="basic", auth_secret="users", **tight),
+            *make.service("web", [("127.0.0.1", origin.port)]),
+        ]
+        with Gateway(objects, workers=2, arguments=arguments(port)):
+
+            def ask(host: str) -> int:
+                with Client(("127.0.0.1", port)) as client:  # each by another worker, perhaps
+                    return client.request("GET", "/", host=host).status
+
+            assert [ask("rate.test") for _ in range(5)] == [200, 200, 200, 503, 503]
+            assert [ask("exempt.test") for _ in range(4)] == [200] * 4
+            assert [ask("guarded.test") for _ in range(3)] == [401, 401, 503]
+
+
+def test_requests_in_progress() -> None:
+    """limit-connections: as many requests of an address as that, whichever workers have them."""
+    port = free_port()
+    begun = b"POST / HTTP/1.1\r\nHost: few.test\r\nContent-Length: 1\r\n\r\n"
+    with RecordingOrigin() as origin:
+        objects = [
+            ingress("few", limit_connections="2"),
+            *make.service("web", [("127.0.0.1", origin.port)]),
+        ]
+        with Gateway(objects, workers=2, arguments=arguments(port)), ExitStack() as clients:
+            made = [clients.enter_context(Client(("127.0.0.1", port))) for _ in range(3)]
+
+            def ask() -> int:
+                return made[2].request("GET", "/", host="few.test").status
+
+            for client in made[:2]:
+                client.expect("POST")
+                client.send(begun)
+            wait_for(lambda: ask() == 503)
+            for client in made[:2]:
+                client.send(b"x")
+            assert [client.read_response().status for client in made[:2]] == [200, 200]
+            wait_for(lambda: ask() == 200)

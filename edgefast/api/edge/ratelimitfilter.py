@@ -1,4 +1,4 @@
-"""RateLimitFilter: a limit shared by all proxies, attached to a rule by an ExtensionRef filter.
+"""RateLimitFilter: limits shared by all proxies or of each machine, attached to a rule by an ExtensionRef filter.
 
 In: `gateway.edge.io/v1alpha1` documents. Out: `RateLimitFilter`.
 Source: spec sections 2 (RateLimitFilter) and 8 (limits).
@@ -36,11 +36,23 @@ class RateLimitHeaderMatch(Element, frozen=True, kw_only=True):
 class RateLimitSourceCIDR(Element, frozen=True, kw_only=True):
     """Client addresses of a request."""
 
-    value: Annotated[CIDR, Meta(description="Range of client addresses, IPv4 or IPv6.")]
+    value: Annotated[
+        CIDR | None,
+        Meta(
+            description="Range of client addresses, IPv4 or IPv6. Absent, with type Distinct: all addresses."
+        ),
+    ] = None
     type: Annotated[
         Literal["Exact", "Distinct"],
         Meta(description="Exact: one counter for the range. Distinct: one for each address."),
     ] = "Exact"
+    except_: Annotated[
+        tuple[CIDR, ...],
+        Meta(
+            max_length=256,
+            description="Exempt ranges: requests of these clients are not counted.",
+        ),
+    ] = field(default=(), name="except")
 
 
 class RateLimitSelector(Element, frozen=True, kw_only=True):
@@ -106,17 +118,73 @@ class GlobalRateLimit(Element, frozen=True, kw_only=True):
     ]
 
 
+class LocalRateLimitRule(Element, frozen=True, kw_only=True):
+    """One limit of each machine. Every rule with matching selectors counts a request, and each can deny it."""
+
+    client_selectors: Annotated[
+        tuple[RateLimitSelector, ...],
+        Meta(
+            max_length=8,
+            description="Selects the requests that are counted; all selectors must match. Absent: all "
+            "requests of the route rule.",
+        ),
+    ] = ()
+    limit: Annotated[
+        RateLimitValue | None,
+        Meta(
+            description="Rate of a token bucket: `requests` tokens arrive evenly in each `unit`. Set this or `maxParallelRequests`."
+        ),
+    ] = None
+    burst: Annotated[
+        Annotated[int, Meta(ge=1, le=4294967295)] | None,
+        Meta(
+            description="Tokens of a full bucket: most requests that pass at once. Absent: `limit.requests`."
+        ),
+    ] = None
+    max_parallel_requests: Annotated[
+        Annotated[int, Meta(ge=0, le=4294967295)] | None,
+        Meta(description="Most requests in progress. Set this or `limit`."),
+    ] = None
+    status_code: Annotated[
+        int, Meta(ge=400, le=599, description="Status of a refused request.")
+    ] = 429
+    shared: Annotated[
+        bool,
+        Meta(
+            description="true: all rules of routes that use this filter count together. false: each has its own counters."
+        ),
+    ] = False
+    shadow: Annotated[
+        bool, Meta(description="Counts and reports, but never refuses a request.")
+    ] = False
+
+
+class LocalRateLimit(Element, frozen=True, kw_only=True):
+    """Limits that the workers of one machine count together."""
+
+    rules: Annotated[
+        tuple[LocalRateLimitRule, ...],
+        Meta(min_length=1, max_length=16, description="Limits; each applies on its own."),
+    ]
+
+
 class RateLimitFilterSpec(Element, frozen=True, kw_only=True):
     """`spec` of a RateLimitFilter."""
 
     type: Annotated[
-        Literal["Global"],
-        Meta(description="Global: counters are shared by all proxies."),
+        Literal["Global", "Local"],
+        Meta(
+            description="Global: counters are shared by all proxies. Local: each machine counts for itself, without a store."
+        ),
     ]
     global_: Annotated[
         GlobalRateLimit | None,
-        Meta(description="The limits; required with type Global."),
+        Meta(description="The limits; required with type Global, and only allowed there."),
     ] = field(default=None, name="global")
+    local: Annotated[
+        LocalRateLimit | None,
+        Meta(description="The limits; required with type Local, and only allowed there."),
+    ] = None
 
 
 class RateLimitFilter(Resource, frozen=True, kw_only=True):

@@ -104,7 +104,7 @@ ENVOY_GATEWAY = Project(
                     "spec.http.connectTimeout"
                 ),
                 "rateLimit": supported(
-                    "RateLimitFilter spec.global, referenced by filters of an HTTPRoute's rules"
+                    "RateLimitFilter spec.global or spec.local, referenced by filters of an HTTPRoute's rules"
                 ),
                 "retry": supported("retry of an HTTPRoute's rule, and EdgeProxy spec.grpc.retry"),
                 "telemetry": supported(

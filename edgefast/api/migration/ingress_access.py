@@ -14,11 +14,11 @@ _SNIPPETS = "edgefast does not use nginx"
 _ADDRESSES = "principal.clientCIDRs; EdgeProxy spec.clientAddress sets the client address"
 _KEPT = "connections to the service are kept like connections to any backend (EdgeProxy spec.http.upstreamIdle)"
 _WAF = "edgefast does not inspect requests for attacks; an authorization service can"
-_RATE = "RateLimitFilter spec.global: two rules with a sourceCIDR of type Distinct in clientSelectors, one for 0.0.0.0/0 and one for ::/0; no bursts, 429 instead of 503, and all replicas count together (in a cluster with a store)"
+_LIMIT = "RateLimitFilter spec.local with a sourceCIDR of type Distinct, statusCode 503 and shared"
 _ALLOWED = (
     f"SecurityPolicy spec.authorization, which denies all others: a rule that allows {_ADDRESSES}"
 )
-_COUNTED = "a limit selects the clients that it counts (sourceCIDR); it cannot exempt clients"
+_EXEMPT = "RateLimitFilter spec.local: except of sourceCIDR"
 
 GUARDS: Mapping[str, FieldMapping] = {
     "auth-url": supported(
@@ -87,16 +87,14 @@ GUARDS: Mapping[str, FieldMapping] = {
         f"SecurityPolicy spec.authorization with defaultAction Allow: a rule that denies {_ADDRESSES}"
     ),
     "satisfy": supported("SecurityPolicy spec.satisfy"),
-    "limit-rps": supported(f"{_RATE} (unit Second)"),
-    "limit-rpm": supported(f"{_RATE} (unit Minute)"),
-    "limit-burst-multiplier": unsupported(
-        "a window has no burst: requests is the limit of one window"
+    "limit-rps": supported(f"{_LIMIT}: limit with unit Second, and burst"),
+    "limit-rpm": supported(f"{_LIMIT}: limit with unit Minute, and burst"),
+    "limit-burst-multiplier": supported(
+        "RateLimitFilter spec.local: burst is the limit x the multiplier (5), plus 1"
     ),
-    "limit-connections": unsupported(
-        "limits count requests, not open connections of an address; waiting requests take turns by client address (edgefast docs http1)"
-    ),
-    "limit-allowlist": unsupported(_COUNTED),
-    "limit-whitelist": unsupported(_COUNTED),
+    "limit-connections": supported(f"{_LIMIT}: maxParallelRequests"),
+    "limit-allowlist": supported(_EXEMPT),
+    "limit-whitelist": supported(_EXEMPT),
     "enable-modsecurity": unsupported(_WAF),
     "enable-owasp-core-rules": unsupported(_WAF),
     "modsecurity-snippet": unsupported(_WAF),

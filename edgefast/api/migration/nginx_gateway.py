@@ -76,7 +76,7 @@ NGINX_GATEWAY = Project(
                     "filters of an HTTPRoute's rules, which refer to a RateLimitFilter"
                 ),
                 "rateLimit": supported(
-                    "RateLimitFilter spec.global (windows, no bursts); dryRun is shadow of its rules"
+                    "RateLimitFilter spec.local (a full bucket has burst + 1 tokens); dryRun is shadow of its rules"
                 ),
             },
         ),

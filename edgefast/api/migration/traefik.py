@@ -53,7 +53,7 @@ TRAEFIK = Project(
                     "BackendTrafficPolicy spec.requestBuffer (maxRequestBodyBytes); bodies are "
                     "counted, not buffered"
                 ),
-                "rateLimit": supported("RateLimitFilter spec.global (windows, no bursts)"),
+                "rateLimit": supported("RateLimitFilter spec.local (limit, burst)"),
                 "retry": supported("retry of an HTTPRoute's rule"),
                 "grpcWeb": supported("EdgeProxy spec.grpc.web"),
                 "encodedCharacters": supported("EdgeProxy spec.http.escapedSlashes"),

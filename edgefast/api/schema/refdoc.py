@@ -33,10 +33,10 @@ Gateway's value applies, field by field; other fields have the default below. `w
 has flags instead and warns about them.
 """,
     "RateLimitFilter": """\
-Limits that all proxies count together. A rule of an HTTPRoute uses one of its own namespace
-through a filter of type `ExtensionRef`. All headers of a selector and all selectors of a rule
-must match for a request to count; every rule that matches counts, and each of them can deny
-with 429.
+Limits that all proxies count together (`global`), or that each machine counts for itself (`local`). A rule of an HTTPRoute
+uses one of its own namespace through a filter of type `ExtensionRef`. All headers of a selector and all selectors of a rule
+must match for a request to count; every rule that matches counts, and each of them can deny, with 429 or the `statusCode` of a
+local limit.
 """,
     "Backend": """\
 Endpoints without a Service. A `backendRef` refers to one with group `gateway.edge.io` and

@@ -25,6 +25,7 @@ from edgefast.api.edge.edgeproxy_fleet import (
 )
 from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
 from edgefast.api.edge.ratelimitfilter import (
+    LocalRateLimitRule,
     RateLimitFilterSpec,
     RateLimitHeaderMatch,
     RateLimitSelector,
@@ -310,13 +311,47 @@ def check_tls_hostname(one: BackendSpec) -> Iterable[Violation]:
     RateLimitFilterSpec,
     "type",
     "global_",
-    cel="has(self.global)",
-    message="global must be set with type Global",
+    "local",
+    cel="self.type == 'Global' ? has(self.global) && !has(self.local) : has(self.local) && !has(self.global)",
+    message="exactly the one of global and local that matches type must be set",
 )
 def check_global(one: RateLimitFilterSpec) -> Iterable[Violation]:
-    """Global limits are listed under global."""
-    if one.global_ is None:
-        return (Violation(("global",), "Required", "with type Global"),)
+    """Limits are listed under the field of their type."""
+    for name, limits, kind in (("global", one.global_, "Global"), ("local", one.local, "Local")):
+        if one.type == kind and limits is None:
+            yield Violation((name,), "Required", f"with type {kind}")
+        if one.type != kind and limits is not None:
+            yield Violation((name,), "Forbidden", f"with type {one.type}")
+
+
+@BOOK.on(
+    LocalRateLimitRule,
+    "limit",
+    "max_parallel_requests",
+    "burst",
+    cel="has(self.limit) != has(self.maxParallelRequests) && (!has(self.burst) || has(self.limit))",
+    message="exactly one of limit and maxParallelRequests must be set, and burst only with limit",
+)
+def check_local_rule(one: LocalRateLimitRule) -> Iterable[Violation]:
+    """A rule limits a rate or the requests in progress."""
+    if (one.limit is None) == (one.max_parallel_requests is None):
+        return (Violation((), "Invalid", "exactly one of limit and maxParallelRequests"),)
+    if one.burst is not None and one.limit is None:
+        return (Violation(("burst",), "Forbidden", "without limit"),)
+    return ()
+
+
+@BOOK.on(
+    RateLimitSourceCIDR,
+    "type",
+    "value",
+    cel="has(self.value) || self.type == 'Distinct'",
+    message="value must be set unless type is Distinct",
+)
+def check_source_value(one: RateLimitSourceCIDR) -> Iterable[Violation]:
+    """Distinct without a range is of all addresses."""
+    if one.value is None and one.type != "Distinct":
+        return (Violation(("value",), "Required", f"with type {one.type}"),)
     return ()
 
 
@@ -388,9 +423,14 @@ def check_selector(one: RateLimitSelector) -> Iterable[Violation]:
 @BOOK.on(
     RateLimitSourceCIDR,
     "value",
-    cel="isCIDR(self.value)",
-    message="value must be a range of addresses",
+    "except_",
+    cel="(!has(self.value) || isCIDR(self.value)) && (!has(self.except) || self.except.all(one, isCIDR(one)))",
+    message="value and except must be ranges of addresses",
 )
 def check_source_cidr(one: RateLimitSourceCIDR) -> Iterable[Violation]:
     """Check that every entry is a range of addresses."""
-    return () if is_cidr(one.value) else (bad_cidr(("value",), one.value),)
+    if one.value is not None and not is_cidr(one.value):
+        yield bad_cidr(("value",), one.value)
+    for at, text in enumerate(one.except_):
+        if not is_cidr(text):
+            yield bad_cidr(("except", at), text)

@@ -128,6 +128,8 @@ cdef class Exchange(UpstreamUser):
         if self.backend.cors is not None and apply_cors(self, at.base, head):
             return 0
         at.prefix_len = hit.prefix_len
+        if self.rule.early_limits is not None and self.engine.limiter.refuses(self, request, self.rule.early_limits):
+            return 0
         if self.rule.policy_chain is not None and self.rule.policy_chain.evaluate(self, at, request) != ADMITTED:
             return 0
         return self.admit(at, request)
@@ -138,6 +140,8 @@ cdef class Exchange(UpstreamUser):
         if self.body.shown and not self.body.keep_auth_body(self):
             return 0
         if self.rule.traffic is not None and self.rule.traffic.inject_fault(self, at, request):
+            return 0
+        if self.rule.late_limits is not None and self.engine.limiter.refuses(self, request, self.rule.late_limits):
             return 0
         if self.rule.limits is not None:
             self.decision = self.engine.limiter.ask(self, request)
@@ -186,7 +190,7 @@ cdef class Exchange(UpstreamUser):
         """All limits have spoken."""
         cdef LimitDecision decision = self.decision
         if decision.over:
-            return self.answer(429, b"x-edge-ratelimited: true\r\n", F_LIMITED)
+            return self.answer(decision.limit.status, b"x-edge-ratelimited: true\r\n", F_LIMITED)
         if decision.failed:
             return self.answer(500, b"", F_LIMIT_ERROR)
         if decision.held_status and decision.held_lines is None:
@@ -560,6 +564,8 @@ cdef class Exchange(UpstreamUser):
             leave_streams(self)
         if auth is not None:
             auth.leave()
+        if self.decision is not None and self.decision.held is not None:
+            self.engine.limiter.release(self.decision)
         if self.joined_share is not None:
             self.leave_share()
         self.body.forget()  # whoever still knows this exchange (a connection that is being made, a queue) holds no body

@@ -21,6 +21,11 @@ cdef class Limit:
         self.counter = spec.counter.encode()
         self.requests = spec.requests
         self.unit = spec.unit
+        self.status = spec.status or 429
+        self.parallel = spec.kind == "Parallel"
+        if spec.kind == "Bucket":
+            self.burst = spec.burst
+            self.interval = (spec.unit << 32) // max(spec.requests, 1)
         self.sliding = spec.sliding
         self.shadow = spec.shadow
         self.headers = [
@@ -31,6 +36,8 @@ cdef class Limit:
         self.distinct_source = spec.distinct_source
         self.n_ranges = <int>len(spec.sources)
         self.ranges = inet_ranges(spec.sources)
+        self.n_excepts = <int>len(spec.excepts)
+        self.excepts = inet_ranges(spec.excepts)
         self.name = spec.name
         self.route = rule.route
         self.log = json_encode(spec.name)
@@ -39,6 +46,7 @@ cdef class Limit:
 
     def __dealloc__(self):
         free(self.ranges)
+        free(self.excepts)
         if self.row != NULL:
             ef_stat_release(self.row)
 
@@ -63,11 +71,14 @@ cdef class Limit:
                     return None
             elif not regex.fullmatch(value[:length]):
                 return None
-        if self.n_ranges or self.distinct_source:
+        if self.n_ranges or self.distinct_source or self.n_excepts:
             if not inet_read_bytes(ex.client, address):
                 return None
             for i in range(self.n_ranges):
                 if not inet_in(&self.ranges[i], address):
+                    return None
+            for i in range(self.n_excepts):
+                if inet_in(&self.excepts[i], address):
                     return None
         if not self.distinct_headers and not self.distinct_source:
             return self.counter
@@ -83,6 +94,10 @@ cdef class Limit:
             name = inet_text(address)
             add_part(key, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
         return PyBytes_FromStringAndSize(<const char *>key.data, key.size)
+
+
+cdef class HeldRequest:
+    pass
 
 
 cdef class LimitDecision:
@@ -111,7 +126,7 @@ cdef class LimitDecision:
         seconds = (self.reset_ms + 999) // 1000
         if settings.rate_limit_headers:
             lines = b"ratelimit-limit: %d\r\nratelimit-remaining: %d\r\nratelimit-reset: %d\r\n" % (
-                self.limit.requests, 0 if self.over else self.remaining, seconds
+                self.limit.burst or self.limit.requests, 0 if self.over else self.remaining, seconds
             )
         if self.over and settings.retry_after:
             lines += b"retry-after: %d\r\n" % max(seconds, 1)

@@ -21,6 +21,33 @@ cdef class Limiter(Dispatcher):
         self.oldest = 0
         self.spent = ExhaustedLimits()
 
+    def join(self, health, uint32_t worker):
+        """Count requests in progress with the other workers: behind the health records of the proxy. None, or no room there: alone."""
+        cdef Py_buffer view
+        cdef ef_health *segment
+        cdef size_t size, extent
+        if health is not None:
+            self.in_progress_view = memoryview(health)
+            PyObject_GetBuffer(self.in_progress_view, &view, PyBUF_WRITABLE)
+            segment = <ef_health *>view.buf
+            size = view.len
+            PyBuffer_Release(&view)
+            extent = ef_health_extent(segment)
+            if size > extent and ef_local_check(<uint8_t *>segment + extent, size - extent) == 0:
+                self.in_progress = <ef_limit *>(<uint8_t *>segment + extent)
+                self.seat, self.seats = worker, ef_health_seats(segment)
+                ef_held_forget(self.in_progress, self.seat, <uint32_t>(self.now() // 1000))  # of a predecessor, if the agent could not
+                return
+        size = ef_local_size(LIMIT_OWN_SETS)
+        self.in_progress_view = memoryview(mmap(-1, size))
+        PyObject_GetBuffer(self.in_progress_view, &view, PyBUF_WRITABLE)
+        self.in_progress = <ef_limit *>view.buf
+        PyBuffer_Release(&view)
+        seed = os.urandom(16)
+        self.seat, self.seats = 0, 1
+        if ef_local_init(self.in_progress, size, LIMIT_OWN_SETS, <const uint8_t *>PyBytes_AS_STRING(seed)) < 0:
+            raise ValueError("no memory for requests in progress")
+
     def use(self, store, int64_t timeout, bint fail_closed):
         """Ask this store from now on; None is the memory store. What waits for another one is answered by policy."""
         self.give_up()
@@ -36,7 +63,7 @@ cdef class Limiter(Dispatcher):
 
     cdef LimitDecision ask(self, Exchange ex, const ef_request *request):
         """The decision on a request; `left` > 0: Exchange.on_decision() is called later. None: no limit counts it."""
-        cdef LimitDecision decision = None
+        cdef LimitDecision decision = ex.decision  # of the limits of this machine
         cdef Limit limit
         cdef bytes key
         cdef list asked = None
@@ -59,6 +86,84 @@ cdef class Limiter(Dispatcher):
                     decision.left += 1
                 self.enqueue(None if decision.over else ex, <Limit>asked[i], <bytes>asked[i + 1])
         return decision
+
+    cdef bint refuses(self, Exchange ex, const ef_request *request, list limits) except -1:
+        """Count a request in limits of this machine. True: one of them refuses it, which is answered, and the others do not count it."""
+        cdef LimitDecision decision = ex.decision
+        cdef Limit limit
+        cdef bytes key
+        cdef list taken = None
+        cdef Py_ssize_t i
+        cdef bint over
+        for limit in limits:
+            key = limit.key_of(ex, request)
+            if key is None:
+                continue
+            if decision is None:
+                ex.decision = decision = LimitDecision.__new__(LimitDecision)
+            over = self.hold(decision, limit, key) if limit.parallel else self.take_token(decision, limit, key)
+            if not over:
+                if not limit.parallel:
+                    if taken is None:
+                        taken = []
+                    taken.append(limit)
+                    taken.append(key)
+                continue
+            if limit.shadow:
+                continue
+            if taken is not None:
+                for i in range(0, PyList_GET_SIZE(taken), 2):
+                    limit = <Limit>PyList_GET_ITEM(taken, i)
+                    key = <bytes>PyList_GET_ITEM(taken, i + 1)
+                    ef_bucket_give_back(ef_store_tokens(self.memory), <const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key),
+                                        PyBytes_GET_SIZE(limit.counter), limit.interval)
+            self.release(decision)
+            ex.on_decision()
+            return True
+        return False
+
+    cdef bint take_token(self, LimitDecision decision, Limit limit, bytes key) except -1:
+        """Whether a token bucket has none left for a request."""
+        cdef ef_limit_result result
+        cdef timespec ts
+        cdef uint64_t now
+        if limit.requests == 0:
+            decision.take(limit, True, 0, <int64_t>limit.unit * 1000, 0)
+            return True
+        clock_gettime(CLOCK_BOOTTIME, &ts)
+        now = ef_store_now(self.memory, 0) * 1000 + <uint64_t>ts.tv_sec * 1000000 + <uint64_t>(ts.tv_nsec // 1000)
+        if ef_bucket_take(ef_store_tokens(self.memory), <const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key),
+                          PyBytes_GET_SIZE(limit.counter), limit.interval, limit.burst, ef_bucket_time(now), &result) < 0:
+            decision.take(limit, True, 0, 1000, 0)  # numbers that the compiler refuses: closed
+            return True
+        decision.take(limit, result.admitted == 0, result.remaining, <int64_t>result.reset_ms, 0)
+        return result.admitted == 0
+
+    cdef bint hold(self, LimitDecision decision, Limit limit, bytes key) except -1:
+        """Whether as many requests are in progress as may be; else this is one of them until it ends."""
+        cdef HeldRequest one = HeldRequest.__new__(HeldRequest)
+        cdef int taken = ef_held_take(self.in_progress, <const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key), self.seat,
+                                      self.seats, limit.requests, <uint32_t>(self.now() // 1000), &one.held)
+        if taken <= 0:
+            if taken < 0:
+                ef_stat_add(&limit.row.cells[L_NO_ROOM], 1)
+            decision.take(limit, True, 0, 0, 0)
+            return True
+        if decision.held is None:
+            decision.held = []
+        decision.held.append(one)
+        decision.take(limit, False, limit.requests - one.held.sum, 0, 0)
+        return False
+
+    cdef int release(self, LimitDecision decision) except -1:
+        """A request is no longer in progress."""
+        cdef HeldRequest one
+        cdef uint32_t now = <uint32_t>(self.now() // 1000)
+        if decision.held is not None:
+            for one in decision.held:
+                ef_held_release(&one.held, now)
+            decision.held = None
+        return 0
 
     cdef int64_t now(self) noexcept:
         """The memory store's time, in milliseconds since 1970: no wall clock that is set moves it."""

@@ -214,6 +214,14 @@ cdef class DirectAnswer:
         self.lines = b"content-type: %b\r\n" % spec.content_type.encode() if spec.content_type and self.body else b""
 
 
+def is_parallel(limit):
+    return limit.kind == "Parallel"
+
+
+def has_headers(limit):
+    return bool(limit.headers or limit.distinct_headers)
+
+
 cdef class Rule:
     def __init__(self, Engine engine, spec, HttpSettings settings):
         # All at once: to ask for each costs as much as the rest, and a large table has each rule hit for the first time.
@@ -235,7 +243,11 @@ cdef class Rule:
             self.attempts = min(retry.attempts, RETRY_MAX_ATTEMPTS)
             self.backoff = retry.backoff
         if rate_limits:
-            self.limits = [Limit(engine, spec, one) for one in rate_limits]
+            self.limits = [Limit(engine, spec, one) for one in rate_limits if one.kind == "Window"] or None
+            # Tokens first: a request without one is not in progress.
+            local = sorted((one for one in rate_limits if one.kind != "Window"), key=is_parallel)
+            self.early_limits = [Limit(engine, spec, one) for one in local if not has_headers(one)] or None
+            self.late_limits = [Limit(engine, spec, one) for one in local if has_headers(one)] or None
         if policies or ext_auth is not None:
             self.policy_chain = engine.policies.make_chain(spec)
         if traffic or session is not None:

@@ -100,5 +100,5 @@ def _names(key: Key, data: bytes) -> frozenset[str]:
         limit.counter
         for rule in rules
         for limit in rule.rate_limits
-        if limit.distinct_headers or limit.distinct_source
+        if limit.kind == "Window" and (limit.distinct_headers or limit.distinct_source)
     )

@@ -74,6 +74,8 @@ class LimitIndex:
         self._limits: dict[bytes, tuple[ir.Rule, ir.RateLimit]] = {}
         for rule in rules:
             for limit in rule.rate_limits:
+                if limit.kind != "Window":
+                    continue  # this memory does not list what a machine counts
                 self._limits.setdefault(limit.counter.encode(), (rule, limit))
         self._names = sorted(self._limits)
 

@@ -381,7 +381,7 @@ def _resolve_rate_limit(
     elif wrong := tuple(check_rate_limit(limits).refused):
         _refuse_broken(wrong, named, where, report)
         return
-    elif why:
+    elif why and limits.spec.type != "Local":
         # The filter exists and its reference resolves; only the configuration of the store is missing.
         report.refuse(_ALL_RULES, "NotSupported", why, condition="UnsupportedValue")
         return

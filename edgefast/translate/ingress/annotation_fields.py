@@ -10,6 +10,7 @@ import msgspec
 
 from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.configmap import Note
+from edgefast.translate.ingress.limits import Limits
 
 __all__ = ["Affinity", "Annotations", "BasicAuth", "Canary", "Cors", "Redirection"]
 
@@ -89,6 +90,7 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     tries: int = 3  # 0: no limit
     retry_codes: tuple[int, ...] = ()
     affinity: Affinity | None = None
+    limits: Limits | None = None
     upstream_vhost: str = ""
     protocol: str = "HTTP"
     verifies_backend: bool = False  # proxy-ssl-verify

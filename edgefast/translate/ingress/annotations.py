@@ -31,6 +31,7 @@ from edgefast.translate.ingress.annotation_fields import (
 from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.configmap import Globals, Note, parse_size
 from edgefast.translate.ingress.known import KNOWN
+from edgefast.translate.ingress.limits import DEFAULT_MULTIPLIER, MAX_EXEMPT, Limits
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
 from edgefast.translate.ingress.values import (
     AUTH_PARTS,
@@ -139,6 +140,7 @@ class _Reader:
             tries=tries,
             retry_codes=codes,
             affinity=self._affinity(),
+            limits=self._limits(),
             upstream_vhost=self._required("upstream-vhost", is_server_name),
             protocol=self._protocol(),
             verifies_backend=self._or("off", values.text, "proxy-ssl-verify", _SWITCH) == "on",
@@ -486,6 +488,42 @@ class _Reader:
             max_age=max(0, int(age)) if age.lstrip("-").isdecimal() else 0,
             path=self._or("", values.text, "session-cookie-path", URL_SPACED),
         )
+
+    def _limits(self) -> Limits | None:
+        values, name = self._values, "limit-allowlist"
+        values.seen.update((name, "limit-whitelist", "limit-burst-multiplier"))
+        numbers = [self._limit(one) for one in ("limit-rps", "limit-rpm", "limit-connections")]
+        try:
+            listed = values.text(name, is_addresses, ("limit-whitelist",)).split(",")
+        except Rejected:
+            self._refuse(name, "not a list of addresses and ranges")
+            return None
+        except NoValue:
+            listed = []
+        if not any(number > 0 for number in numbers):
+            return None
+        exempt = {known for one in listed if (known := read_range(one.strip()))}
+        if len(exempt) > MAX_EXEMPT:
+            self._close(name, f"{len(exempt)} ranges are not served (at most {MAX_EXEMPT})")
+            return None
+        rps, rpm, connections = numbers
+        return Limits(
+            rps=rps,
+            rpm=rpm,
+            connections=connections,
+            multiplier=self._or(DEFAULT_MULTIPLIER, values.number, "limit-burst-multiplier"),
+            exempt=tuple(sorted(exempt)),
+        )
+
+    def _limit(self, name: str) -> int:
+        """Read a limit; 0 and less are none, as in ingress-nginx."""
+        try:
+            return max(0, self._values.number(name))
+        except Rejected:
+            self._refuse(name, "not a number")
+        except NoValue:
+            pass
+        return 0
 
     def _protocol(self) -> str:
         check = one_of(*_PROTOCOLS, folded=True)

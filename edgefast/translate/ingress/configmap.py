@@ -131,6 +131,8 @@ class Globals(msgspec.Struct, frozen=True, kw_only=True):
     no_redirect: tuple[str, ...] = (_ACME,)
     response_headers: tuple[str, ...] = ()  # that custom-headers may set
     service_upstream: bool = False
+    limit_req_status: int = 503
+    limit_conn_status: int = 503
     notes: tuple[Note, ...] = ()
 
     @property
@@ -203,6 +205,8 @@ class _Reader:
             no_redirect=self._list("no-tls-redirect-locations", plain.no_redirect),
             response_headers=self._list("global-allowed-response-headers", ()),
             service_upstream=self._flag("service-upstream", plain.service_upstream),
+            limit_req_status=self._error_code("limit-req-status-code", plain.limit_req_status),
+            limit_conn_status=self._error_code("limit-conn-status-code", plain.limit_conn_status),
         )
         self._note_others()
         return msgspec.structs.replace(
@@ -278,6 +282,13 @@ class _Reader:
         found = self._number(name, default)
         if found not in (301, 302, 307, 308):
             self._invalid(name, "301, 302, 307 or 308", default)
+            return default
+        return found
+
+    def _error_code(self, name: str, default: int) -> int:
+        found = self._number(name, default)
+        if not 400 <= found <= 599:
+            self._invalid(name, "400 to 599", default)
             return default
         return found
 

@@ -23,6 +23,7 @@ from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec
 from edgefast.api.edge.policy_target import PolicyTargetReference
+from edgefast.api.edge.ratelimitfilter import RateLimitFilter
 from edgefast.api.edge.securitypolicy import (
     Authorization,
     SecurityPolicy,
@@ -72,6 +73,7 @@ from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.configmap import Globals, Note
+from edgefast.translate.ingress.limits import translate_limits
 from edgefast.translate.ingress.names import Name, Names, TlsListener
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
 from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
@@ -118,6 +120,7 @@ class HostMade(Made, frozen=True, kw_only=True, eq=False):
     listeners: dict[str, TlsListener]
     served: tuple[tuple[Source, str], ...] = ()  # routes with backends, by Ingress
     guarded: tuple[tuple[Source, Guard, str], ...] = ()  # routes with access rules
+    limited: tuple[Source, ...] = ()  # Ingresses with limits that rules here use
     notes: tuple[tuple[Source, Note], ...] = ()
 
 
@@ -129,6 +132,7 @@ _TABLES: dict[type[Any], str] = {
     EdgeFilter: "http_route_filters",
     SecurityPolicy: "security_policies",
     BackendTrafficPolicy: "backend_traffic_policies",
+    RateLimitFilter: "rate_limit_filters",
     ReferenceGrant: "reference_grants",
 }
 
@@ -266,6 +270,7 @@ class _HostEmitter(_Emitter):
         self._sections = sections
         self._served: list[tuple[Source, str]] = []
         self._guarded: list[tuple[Source, Guard, str]] = []
+        self._limited: dict[Source, None] = {}
 
     def emit(self, server: Server, names: Names) -> HostMade:
         self._emit_host(server, names)
@@ -291,6 +296,7 @@ class _HostEmitter(_Emitter):
             listeners={name: one for name, one in names.listeners.items() if name in own},
             served=tuple(self._served),
             guarded=tuple(self._guarded),
+            limited=tuple(self._limited),
             notes=tuple(notes),
         )
 
@@ -420,6 +426,12 @@ class _HostEmitter(_Emitter):
                 group=EDGE_GROUP, kind="HTTPRouteFilter", name=self._filter(spec, source, route)
             )
             filters.append(HTTPRouteFilter(type="ExtensionRef", extension_ref=ref))
+        if draft.limited and source.annotations.limits is not None:
+            self._limited[source] = None
+            ref = LocalObjectReference(
+                group=EDGE_GROUP, kind="RateLimitFilter", name=_limits_name(source)
+            )
+            filters.append(HTTPRouteFilter(type="ExtensionRef", extension_ref=ref))
         timeouts, retry = None, None
         if draft.backends:
             annotations = source.annotations
@@ -452,6 +464,10 @@ class _HostEmitter(_Emitter):
         return name
 
 
+def _limits_name(source: Source) -> str:
+    return f"{source.ingress.metadata.name}{MARK}-limits"
+
+
 def _shadowed(server: Server) -> Iterator[tuple[Source, Note]]:
     for source, field, owner in server.shadowed:
         message = f"the host already has this path and type; {owner.ref} owns it"
@@ -482,6 +498,14 @@ class _PolicyEmitter(_Emitter):
         routes = [name for host in hosts for one, name in host.served if one is source]
         if routes and not is_plain(source.annotations, plain_annotations(self._globals)):
             self._emit_traffic(source, routes)
+        limits = source.annotations.limits
+        if limits is not None and any(one is source for host in hosts for one in host.limited):
+            codes = self._globals.limit_req_status, self._globals.limit_conn_status
+            limit_filter = RateLimitFilter(
+                metadata=ObjectMeta(name=_limits_name(source), namespace=source.namespace),
+                spec=translate_limits(limits, *codes),
+            )
+            self._add(limit_filter, Origin(ingress=source.ref, path="metadata.annotations"))
         guarded: dict[Guard, list[str]] = {}
         for host in hosts:
             for one, guard, name in host.guarded:

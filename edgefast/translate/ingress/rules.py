@@ -74,6 +74,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     filters: tuple[HTTPRouteFilter, ...] = ()
     specs: tuple[HTTPRouteFilterSpec, ...] = ()  # filters of edgefast, as objects of their own
     backends: tuple[HTTPBackendRef, ...] = ()
+    limited: bool = False  # the limits of its Ingress count its requests
 
 
 class Findings:
@@ -400,13 +401,17 @@ class _Host:
                 filters=filters,
                 specs=specs,
                 backends=share.backends,
+                limited=True,
             )
 
     def _default(self, place: Place, source: Source, headers: tuple[HTTPHeaderMatch, ...]) -> Draft:
         """The default backend of the controller, behind the access rules of the location."""
         made = self._answer(source, place.location.field, place.match, 404)
         return msgspec.structs.replace(
-            made, guard=self._guard(place.path), match=self._match(place.match, headers)
+            made,
+            guard=self._guard(place.path),
+            match=self._match(place.match, headers),
+            limited=True,
         )
 
     def _guard(self, path: str) -> Guard:

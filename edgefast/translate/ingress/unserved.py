@@ -38,10 +38,7 @@ PARTS = frozenset(
         "auth-tls-pass-certificate-to-upstream",
         "auth-tls-verify-client",
         "auth-tls-verify-depth",
-        "limit-allowlist",
-        "limit-burst-multiplier",
         "limit-rate-after",
-        "limit-whitelist",
         "modsecurity-transaction-id",
         "opentelemetry-operation-name",
         "opentelemetry-trust-incoming-span",
@@ -58,10 +55,7 @@ PARTS = frozenset(
 
 #: Annotations without effect, as errors: requests get more than the author expects.
 LOST: Mapping[str, str] = {
-    "limit-connections": "connections of one client are not limited",
     "limit-rate": "the bandwidth of a response is not limited",
-    "limit-rpm": "requests of one client are not limited",
-    "limit-rps": "requests of one client are not limited",
     "ssl-passthrough": "edgefast terminates TLS; write a TLSRoute to pass it through",
 }
 

@@ -19,6 +19,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.api.edge.ratelimitfilter import (
+    LocalRateLimitRule,
     RateLimitFilter,
     RateLimitHeaderMatch,
     RateLimitRule,
@@ -49,7 +50,9 @@ _MAX_SELECTORS = 8
 _MAX_HEADERS = 16
 _MAX_VALUE = 1024
 _MAX_REQUESTS = 2**32 - 1
-_TYPES = ("Global",)
+_MAX_EXCEPTS = 256
+_MAX_FILL = 365 * 86_400  # seconds until an empty token bucket is full
+_TYPES = ("Global", "Local")
 _ALGORITHMS = ("FixedWindow", "SlidingWindow")
 _HEADER_TYPES = ("Distinct", "Exact", "RegularExpression")
 _SOURCE_TYPES = ("Distinct", "Exact")
@@ -62,11 +65,14 @@ def translate_rate_limits(
 
     `path` is the field path of the list of filters.
     """
-    limits = [
-        _translate(one, f"{found.metadata.namespace}/{found.metadata.name}#{at}")
-        for found in filters
-        for at, one in enumerate(found.spec.global_.rules if found.spec.global_ else ())
-    ]
+    limits: list[ir.RateLimit] = []
+    shared: set[int] = set()  # places of limits that all rules with their filter count together
+    for found in filters:
+        called = f"{found.metadata.namespace}/{found.metadata.name}"
+        for at, one in enumerate(_rules_of(found)):
+            if isinstance(one, LocalRateLimitRule) and one.shared:
+                shared.add(len(limits))
+            limits.append(_translate(one, f"{called}#{at}"))
     if len(limits) > MAX_LIMITS:
         message = f"{len(limits)} rate limits, at most {MAX_LIMITS} for one rule"
         report.refuse(path, "TooMany", message, condition="UnsupportedValue")
@@ -78,20 +84,31 @@ def translate_rate_limits(
         return ()
     seen: Counter[str] = Counter()
     named = []
-    for limit in limits:
+    for at, limit in enumerate(limits):
         digest = digest_limit(limit)
-        seen[digest] += 1
-        nth = f"-{seen[digest]}" if seen[digest] > 1 else ""
-        counter = name_counter(route, rule, digest + nth)
+        if at in shared:
+            # The place in the filter tells its limits apart, whatever route they are used on.
+            counter = name_counter("", f"f={limit.name}", digest)
+        else:
+            seen[digest] += 1
+            nth = f"-{seen[digest]}" if seen[digest] > 1 else ""
+            counter = name_counter(route, rule, digest + nth)
         named.append(msgspec.structs.replace(limit, counter=counter))
     return tuple(named)
 
 
-def _translate(rule: RateLimitRule, name: str) -> ir.RateLimit:
+def _rules_of(found: RateLimitFilter) -> tuple[RateLimitRule | LocalRateLimitRule, ...]:
+    if found.spec.local is not None:
+        return found.spec.local.rules
+    return found.spec.global_.rules if found.spec.global_ is not None else ()
+
+
+def _translate(rule: RateLimitRule | LocalRateLimitRule, name: str) -> ir.RateLimit:
     """Flatten the selectors of one limit; its counter is named later."""
     headers: set[tuple[str, str, bool]] = set()
     distinct: set[str] = set()
     sources: set[str] = set()
+    excepts: set[str] = set()
     for selector in rule.client_selectors:
         for header in selector.headers:
             if header.type == "Distinct":
@@ -100,12 +117,14 @@ def _translate(rule: RateLimitRule, name: str) -> ir.RateLimit:
                 regex = header.type == "RegularExpression"
                 headers.add((header.name.lower(), header.value or "", regex))
         if selector.source_cidr is not None:
-            sources.add(str(parse_network(selector.source_cidr.value)))
-    return ir.RateLimit(
+            if selector.source_cidr.value is not None:
+                sources.add(str(parse_network(selector.source_cidr.value)))
+            excepts.update(str(parse_network(one)) for one in selector.source_cidr.except_)
+    made = ir.RateLimit(
         name=name,
         counter="",
-        requests=rule.limit.requests,
-        unit=UNITS[rule.limit.unit],
+        requests=rule.limit.requests if rule.limit is not None else 0,
+        unit=UNITS[rule.limit.unit] if rule.limit is not None else 0,
         headers=tuple(ir.ValueMatch(*one) for one in sorted(headers)),
         distinct_headers=tuple(sorted(distinct)),
         sources=tuple(sorted(sources)),
@@ -114,12 +133,23 @@ def _translate(rule: RateLimitRule, name: str) -> ir.RateLimit:
             for one in rule.client_selectors
         ),
         shadow=rule.shadow,
-        sliding=rule.algorithm == "SlidingWindow",
+        excepts=tuple(sorted(excepts)),
+    )
+    if isinstance(rule, RateLimitRule):
+        return msgspec.structs.replace(made, sliding=rule.algorithm == "SlidingWindow")
+    if rule.limit is None:
+        most = rule.max_parallel_requests or 0
+        return msgspec.structs.replace(
+            made, kind="Parallel", requests=most, status=rule.status_code
+        )
+    burst = rule.limit.requests if rule.burst is None else rule.burst
+    return msgspec.structs.replace(
+        made, kind="Bucket", burst=max(burst, 1), status=rule.status_code
     )
 
 
 def _measure(limit: ir.RateLimit) -> int:
-    texts = [*limit.distinct_headers, *limit.sources]
+    texts = [*limit.distinct_headers, *limit.sources, *limit.excepts]
     texts += [text for one in limit.headers for text in (one.name, one.value)]
     return sum(len(text.encode()) for text in texts)
 
@@ -131,12 +161,18 @@ def check_rate_limit(limits: RateLimitFilter) -> Report:
         limits, report, "requests to rules with the filter get 500", reason="NotSupported"
     )
     _check_word(limits.spec.type, _TYPES, report, "spec.type")
-    rules = limits.spec.global_.rules if limits.spec.global_ else ()
+    field = "local" if limits.spec.type == "Local" else "global"
+    other = limits.spec.global_ if field == "local" else limits.spec.local
+    if other is not None:
+        wrong = "global" if field == "local" else "local"
+        report.refuse(f"spec.{wrong}", "Forbidden", f"with type {limits.spec.type}")
+        return report
+    rules = _rules_of(limits)
     if not rules:
-        report.refuse("spec.global.rules", "Required", "at least one rule")
-    _check_count(len(rules), "rules", _MAX_RULES, report, "spec.global.rules")
+        report.refuse(f"spec.{field}.rules", "Required", "at least one rule")
+    _check_count(len(rules), "rules", _MAX_RULES, report, f"spec.{field}.rules")
     for at, rule in enumerate(rules):
-        path = f"spec.global.rules[{at}]"
+        path = f"spec.{field}.rules[{at}]"
         selectors = rule.client_selectors
         where = f"{path}.clientSelectors"
         _check_count(len(selectors), "selectors", _MAX_SELECTORS, report, where)
@@ -144,12 +180,42 @@ def check_rate_limit(limits: RateLimitFilter) -> Report:
             _check_selector(selector, report, f"{where}[{index}]")
         if not report.refused:
             _check_apart(selectors, report, where)
-        if not 0 <= rule.limit.requests <= _MAX_REQUESTS:
-            message = f"{rule.limit.requests} (expected 0 to {_MAX_REQUESTS})"
-            report.refuse(f"{path}.limit.requests", "Invalid", message)
-        _check_word(rule.limit.unit, UNITS, report, f"{path}.limit.unit")
-        _check_word(rule.algorithm, _ALGORITHMS, report, f"{path}.algorithm")
+        if rule.limit is not None:
+            _check_number(rule.limit.requests, 0, report, f"{path}.limit.requests")
+            _check_word(rule.limit.unit, UNITS, report, f"{path}.limit.unit")
+        if isinstance(rule, RateLimitRule):
+            _check_word(rule.algorithm, _ALGORITHMS, report, f"{path}.algorithm")
+        else:
+            _check_local(rule, report, path)
     return report
+
+
+def _check_number(
+    number: int, least: int, report: Report, path: str, most: int = _MAX_REQUESTS
+) -> None:
+    if not least <= number <= most:
+        report.refuse(path, "Invalid", f"{number} (expected {least} to {most})")
+
+
+def _check_local(rule: LocalRateLimitRule, report: Report, path: str) -> None:
+    """Check what a local limit has besides."""
+    _check_number(rule.status_code, 400, report, f"{path}.statusCode", 599)
+    if rule.max_parallel_requests is not None:
+        _check_number(rule.max_parallel_requests, 0, report, f"{path}.maxParallelRequests")
+    if (rule.limit is None) == (rule.max_parallel_requests is None):
+        report.refuse(path, "Invalid", "exactly one of limit and maxParallelRequests must be set")
+        return
+    if rule.burst is None:
+        return
+    where = f"{path}.burst"
+    if rule.limit is None:
+        report.refuse(where, "Forbidden", "without limit")
+        return
+    _check_number(rule.burst, 1, report, where)
+    requests, unit = rule.limit.requests, UNITS.get(rule.limit.unit, 1)
+    if requests and rule.burst * unit > _MAX_FILL * requests:
+        message = f"an empty bucket of {rule.burst} tokens needs {rule.burst * unit // requests} s to fill (at most {_MAX_FILL})"
+        report.refuse(where, "Invalid", message)
 
 
 def _check_word(word: str, words: Iterable[str], report: Report, path: str) -> None:
@@ -176,16 +242,31 @@ def _check_selector(selector: RateLimitSelector, report: Report, path: str) -> N
         names.add(header.name.lower())
     if source is not None:
         _check_word(source.type, _SOURCE_TYPES, report, f"{path}.sourceCIDR.type")
-        try:
-            parse_network(source.value)
-        except ValueError:
-            message = f'"{source.value}" (expected a range of addresses such as 10.0.0.0/8)'
-            report.refuse(f"{path}.sourceCIDR.value", "Invalid", message)
+        if source.value is not None:
+            _check_range(source.value, report, f"{path}.sourceCIDR.value")
+        elif source.type != "Distinct":
+            report.refuse(f"{path}.sourceCIDR.value", "Required", f"with type {source.type}")
+        where = f"{path}.sourceCIDR.except"
+        _check_count(len(source.except_), "ranges", _MAX_EXCEPTS, report, where)
+        for at, text in enumerate(source.except_):
+            _check_range(text, report, f"{where}[{at}]")
+
+
+def _check_range(text: str, report: Report, path: str) -> None:
+    try:
+        parse_network(text)
+    except ValueError:
+        message = f'"{text}" (expected a range of addresses such as 10.0.0.0/8)'
+        report.refuse(path, "Invalid", message)
 
 
 def _check_apart(selectors: Sequence[RateLimitSelector], report: Report, path: str) -> None:
     """Tell of ranges that no address is in together: all selectors of a rule hold, so it counts nobody."""
-    found = [one.source_cidr.value for one in selectors if one.source_cidr is not None]
+    found = [
+        one.source_cidr.value
+        for one in selectors
+        if one.source_cidr is not None and one.source_cidr.value is not None
+    ]
     networks = [parse_network(one) for one in found]
     for (one, first), (other, second) in combinations(zip(found, networks, strict=True), 2):
         apart = first.version != second.version or not first.overlaps(second)

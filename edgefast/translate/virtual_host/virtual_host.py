@@ -156,7 +156,7 @@ def _build(place: Place, parts: Mapping[Key, RoutePart], old: HostOutcome | None
         clusters=alone.clusters
         if alone
         else tuple(dict.fromkeys(ref for part in ordered for ref in part.clusters)),
-        limited=any(rule.rate_limits for rule in rules),
+        limited=any(one.kind == "Window" for rule in rules for one in rule.rate_limits),
         units=(*units,),
         treatments=(*treatments,),
         overlaps=_NONE if alone else _find_overlaps(place, entries),

@@ -252,7 +252,7 @@ class Evaluator:
         if access.contains(exempt, case.client.address):
             return True
         for name in ("limit-rps", "limit-rpm"):
-            if not (limit := owner.number(name)):
+            if (limit := owner.number(name)) <= 0:
                 continue
             key = f"{name} {owner.ingress['metadata']['name']}", case.client.address
             burst = limit * owner.number("limit-burst-multiplier", 5)

@@ -18,6 +18,7 @@ from edgefast.api.snapshot import Snapshot
 from edgefast.explain import serve_translation
 from edgefast.explain.explain import explain
 from edgefast.explain.explanation import Answer, Explanation
+from edgefast.explain.render import render_explanation
 from edgefast.explain.request_spec import read_request_spec
 from edgefast.providers.added_backends import make_slice
 from edgefast.translate import Settings, translate
@@ -38,6 +39,8 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ingress: IngressSettings = NGINX
     #: Paths of forwarded requests and headers to backends are shown, too.
     heads: bool = False
+    #: Limits that a request counts in are shown, too.
+    limits: bool = False
 
 
 def render(path: Path) -> str:
@@ -45,7 +48,9 @@ def render(path: Path) -> str:
     head, _, body = path.read_text().partition("\n---\n")
     case = msgspec.convert(yaml.safe_load(head)["case"], Case)
     translation, refused = translate_documents(body, case.ingress, case.base, path.name)
-    answers = {one: answer(translation, one, heads=case.heads) for one in case.requests}
+    answers = {
+        one: answer(translation, one, heads=case.heads, limits=case.limits) for one in case.requests
+    }
     problems = [f"{one.severity}: {one.line()}" for one in (*refused, *translation.problems)]
     return _dump({"answers": answers}) + _dump({"problems": problems})
 
@@ -72,11 +77,15 @@ def translate_documents(
     return translate(snapshot.replace(changed=slices), settings), decoded.problems
 
 
-def answer(translation: Translation, request: str, *, heads: bool = False) -> Any:
-    """Return the answers to one request."""
+def answer(
+    translation: Translation, request: str, *, heads: bool = False, limits: bool = False
+) -> Any:
+    """Return the answers to one request; a part "client ADDRESS" is the client's address."""
     line, *headers = request.split(" | ")
     method, _, url = line.partition(" ")
-    spec = read_request_spec(method, url, headers)
+    sources = [one.partition(" ")[2] for one in headers if one.startswith("client ")]
+    headers = [one for one in headers if not one.startswith("client ")]
+    spec = read_request_spec(method, url, headers, *sources)
     found = explain(serve_translation(translation), spec)
     texts = [_write(one, found) for one in found.answers]
     where = found.rule.place if found.rule is not None else None
@@ -87,6 +96,10 @@ def answer(translation: Translation, request: str, *, heads: bool = False) -> An
         shown["filters"] = locations
     if found.policies:
         shown["policies"] = [f"{one.name} {one.verdict}" for one in found.policies]
+    if limits and found.limits:
+        shown["limits"] = [
+            line.strip() for line in render_explanation(found) if "Ingress-limits#" in line
+        ]
     if heads:
         shown["heads"] = [list(one.head) for one in found.backends if one.head]
         shown["filters"] = list(found.filters)

@@ -1,0 +1,80 @@
+"""Limits: limit-rps, limit-rpm and limit-connections of an Ingress -> a RateLimitFilter of type Local.
+
+In: the limits of an Ingress, the statuses of the ConfigMap. Out: the spec. All rules of the Ingress use one filter and count
+together, as nginx does with its zone for each Ingress. A bucket of nginx passes `burst` requests beyond the first one, so a full
+bucket here has one token more.
+Source: ingress-nginx internal/ingress/annotations/ratelimit, nginx.tmpl; nginx ngx_http_limit_req_module (nodelay).
+Must never: leave out a limit that is set.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from edgefast.api.edge.ratelimitfilter import (
+    LocalRateLimit,
+    LocalRateLimitRule,
+    RateLimitFilterSpec,
+    RateLimitSelector,
+    RateLimitSourceCIDR,
+    RateLimitValue,
+)
+
+__all__ = ["MAX_EXEMPT", "Limits", "translate_limits"]
+
+#: Ranges of limit-allowlist: bound of `except` of a RateLimitFilter.
+MAX_EXEMPT = 256
+#: limit-burst-multiplier of ingress-nginx.
+DEFAULT_MULTIPLIER = 5
+
+_MOST = 2**32 - 1
+#: Seconds until an empty bucket is full: bound of a RateLimitFilter.
+_MAX_FILL = 365 * 86_400
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of one Ingress for each client address; 0: no limit."""
+
+    rps: int = 0
+    rpm: int = 0
+    connections: int = 0  # requests in progress
+    multiplier: int = DEFAULT_MULTIPLIER
+    exempt: tuple[str, ...] = ()  # ranges of addresses without limits
+
+
+def translate_limits(limits: Limits, rate_status: int, parallel_status: int) -> RateLimitFilterSpec:
+    """Return the spec of a RateLimitFilter."""
+    source = RateLimitSourceCIDR(type="Distinct", except_=limits.exempt)
+    selectors = (RateLimitSelector(source_cidr=source),)
+    rules = [
+        LocalRateLimitRule(
+            client_selectors=selectors,
+            limit=RateLimitValue(requests=min(number, _MOST), unit=unit),
+            burst=_burst(min(number, _MOST), limits.multiplier, seconds),
+            status_code=rate_status,
+            shared=True,
+        )
+        for number, unit, seconds in _rates(limits)
+        if number > 0
+    ]
+    if limits.connections > 0:
+        parallel = LocalRateLimitRule(
+            client_selectors=selectors,
+            max_parallel_requests=min(limits.connections, _MOST),
+            status_code=parallel_status,
+            shared=True,
+        )
+        rules.append(parallel)
+    return RateLimitFilterSpec(type="Local", local=LocalRateLimit(rules=tuple(rules)))
+
+
+def _rates(limits: Limits) -> tuple[tuple[int, Literal["Second", "Minute"], int], ...]:
+    return (limits.rps, "Second", 1), (limits.rpm, "Minute", 60)
+
+
+def _burst(number: int, multiplier: int, seconds: int) -> int:
+    """Return the tokens of a full bucket, as many as a RateLimitFilter allows."""
+    wanted = number * max(0, multiplier) + 1
+    return min(wanted, _MOST, _MAX_FILL * number // seconds)
