@@ -28,6 +28,7 @@ cdef class Http2Hooks
 cdef class StreamHooks
 cdef class CheckHooks
 cdef class Fault
+cdef class ErrorService
 cdef class PolicyHooks
 cdef class Connection
 cdef class Tables

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Literal
 
 from edgefast.ir.backend import Proxies, SessionPersistence, ZoneAware
+from edgefast.ir.header_ops import HeaderOps
 from edgefast.ir.http import HttpSettings
 from edgefast.ir.layer4 import StreamRoute, StreamSettings
 from edgefast.ir.policy import BackendPolicy, DirectResponse, ExtAuth, PathKind, PolicyUnit
@@ -34,14 +35,6 @@ class Match(Struct, frozen=True, gc=False, order=True):
     method: str = ""  # "" is any method
     headers: tuple[ValueMatch, ...] = ()
     query: tuple[ValueMatch, ...] = ()
-
-
-class HeaderOps(Struct, frozen=True, gc=False):
-    """HTTPHeaderFilter: remove, then set, then add. Names in lower case."""
-
-    set: tuple[tuple[str, str], ...] = ()
-    add: tuple[tuple[str, str], ...] = ()
-    remove: tuple[str, ...] = ()
 
 
 class PathRewrite(Struct, frozen=True, gc=False):

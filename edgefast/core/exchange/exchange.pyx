@@ -115,8 +115,11 @@ cdef class Exchange(UpstreamUser):
         self.body.limit = self.settings.body_size
         self.idle_timeout = self.settings.stream_idle_timeout
         self.request_timeout = self.rule.request_timeout
-        if self.rule.traffic is not None and self.rule.traffic.apply(self):
-            return 0
+        if self.rule.traffic is not None:
+            if self.rule.traffic.apply(self):
+                return 0
+            if self.rule.traffic.overrides is not None and self.rule.traffic.overrides.asks:
+                keep_error_request(self, at)
         if self.body.limit and self.body.announced > self.body.limit:
             return self.refuse_body()
         self.backend = self.rule.choose()
@@ -185,6 +188,8 @@ cdef class Exchange(UpstreamUser):
     cdef int on_decision(self) except -1:
         """All limits have spoken."""
         cdef LimitDecision decision = self.decision
+        if self.overridden:  # it was answered meanwhile, and an error service writes the answer
+            return 0
         if decision.over:
             return self.answer(429, b"x-edge-ratelimited: true\r\n", F_LIMITED)
         if decision.failed:
@@ -525,9 +530,9 @@ cdef class Exchange(UpstreamUser):
 
     cdef int respond(self, int status, bytes lines, bytes reason) except -1:
         """Every answer of the proxy's own to a request leaves here."""
-        cdef Override found = override_of(self, status)
+        cdef Override found = override_of(self, status, OF_NO_ENDPOINTS if self.flags & F_NO_ENDPOINT and status == 503 else OF_GATEWAY)
         if found is not None:
-            return respond_override(self, found, status, lines)
+            return respond_override(self, found, status, lines, reason)
         lines = add_own_headers(self, lines)
         if self.auth_result is not None:
             lines += self.auth_result.lines(self, NULL, NULL)
