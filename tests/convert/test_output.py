@@ -160,7 +160,7 @@ def test_a_canary_without_known_endpoints_is_converted() -> None:
         ({"rewrite-targt": "/"}, "rewrite-targt", "same"),
         ({"affinity": "cookie"}, "affinity", "differs"),
         ({"proxy-connect-timeout": "9"}, "proxy-connect-timeout", "differs"),
-        ({"custom-http-errors": "404"}, "custom-http-errors", "differs"),
+        ({"custom-http-errors": "404"}, "custom-http-errors", "same"),
         ({"limit-rps": "1"}, "limit-rps", "refused"),
         ({"auth-url": "http://auth.test"}, "auth-url", "same"),
         ({"backend-protocol": "HTTPS"}, "backend-protocol", "same"),

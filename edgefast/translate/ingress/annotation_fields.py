@@ -10,6 +10,7 @@ import msgspec
 
 from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.configmap import Note
+from edgefast.translate.ingress.error_annotations import ErrorPages
 
 __all__ = ["Affinity", "Annotations", "BasicAuth", "Canary", "Cors", "Redirection"]
 
@@ -96,4 +97,5 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     mirror: str = ""
     prefix_header: str = ""  # x-forwarded-prefix
     service_upstream: bool = False
+    pages: ErrorPages = ErrorPages()
     notes: tuple[Note, ...] = ()

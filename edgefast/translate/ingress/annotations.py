@@ -30,6 +30,11 @@ from edgefast.translate.ingress.annotation_fields import (
 )
 from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.configmap import Globals, Note, parse_size
+from edgefast.translate.ingress.error_annotations import (
+    ErrorPages,
+    read_codes,
+    read_default_backend,
+)
 from edgefast.translate.ingress.known import KNOWN
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
 from edgefast.translate.ingress.values import (
@@ -146,6 +151,7 @@ class _Reader:
             mirror=self._mirror(),
             prefix_header=self._required("x-forwarded-prefix", PATH_WITH_GROUPS),
             service_upstream=self._or(settings.service_upstream, values.flag, "service-upstream"),
+            pages=self._pages(),
         )
         self._connect_timeout()
         self._note_others(made)
@@ -489,6 +495,15 @@ class _Reader:
                 "backend-protocol", "AUTO_HTTP is not served (allowed: HTTP, HTTPS, GRPC, GRPCS)"
             )
         return found
+
+    def _pages(self) -> ErrorPages:
+        values = self._values
+        name = "disable-proxy-intercept-errors"
+        return ErrorPages(
+            codes=self._or((), lambda _: read_codes(values), "custom-http-errors"),
+            service=self._or("", lambda _: read_default_backend(values), "default-backend"),
+            intercepts=not self._or(False, values.flag, name),
+        )
 
     def _mirror(self) -> str:
         values = self._values

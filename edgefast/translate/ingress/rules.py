@@ -40,6 +40,13 @@ from edgefast.translate.ingress.backends import ServicePortKey, Target, find_tar
 from edgefast.translate.ingress.canary import Share, split_shares
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.cors import match_origins, translate_cors
+from edgefast.translate.ingress.error_pages import (
+    Page,
+    describe_origin,
+    find_default_backend,
+    make_page,
+    page_headers,
+)
 from edgefast.translate.ingress.locations import Place, arrange, needs_rewrite, target_of
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.mirror import Mirror, translate_mirror
@@ -74,6 +81,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     filters: tuple[HTTPRouteFilter, ...] = ()
     specs: tuple[HTTPRouteFilterSpec, ...] = ()  # filters of edgefast, as objects of their own
     backends: tuple[HTTPBackendRef, ...] = ()
+    page: Page | None = None  # in place of its errors
 
 
 class Findings:
@@ -161,7 +169,33 @@ class _Host:
         _, places = arrange(self._server, self._is_closed)
         yield from self._draft_root(places)
         for place in places:
-            yield from self._draft_place(place)
+            page = self._find_page(place)
+            for one in self._draft_place(place):
+                yield one if page is None else msgspec.structs.replace(one, page=page)
+
+    def _find_page(self, place: Place) -> Page | None:
+        source = place.location.source
+        if source is None:
+            return None
+        closed = bool(self._closing(place, source, self._findings.access_of(source)))
+        found = None if place.location.upstream is None else self._default_backend(source)
+        origin = self._describe(place, source)
+        return make_page(source.annotations.pages, self._settings, found, origin, closed=closed)
+
+    def _default_backend(self, source: Source) -> Target | None:
+        """Return the target of default-backend; None: there is none with endpoints."""
+        lookup = self._findings.lookup
+        found, notes = find_default_backend(source.annotations.pages, source.namespace, lookup)
+        self._findings.note(source, *notes)
+        if found is not None and found.backend is not None:
+            meta = found.backend.metadata
+            self._findings.backends[f"{meta.namespace}/{meta.name}"] = found.backend
+        return found
+
+    def _describe(self, place: Place, source: Source) -> tuple[tuple[str, str], ...]:
+        upstream, name = place.location.upstream, source.ingress.metadata.name
+        service, port = ("", "") if upstream is None else (upstream.service, upstream.port)
+        return describe_origin(source.namespace, name, service, port)
 
     def _draft_root(self, places: list[Place]) -> Iterator[Draft]:
         """Redirect "/" to the app-root of the first location that has one."""
@@ -365,6 +399,13 @@ class _Host:
             return
         target = self._findings.target_of(upstream, source)
         field = location.field
+        available = target.ref is not None and (
+            not source.annotations.pages.service or self._is_available(upstream, target)
+        )
+        default = None if available else self._default_backend(source)
+        if default is not None and rewritten is not None:
+            yield from self._draft_default(place, source, rewritten, headers, default)
+            return
         if target.ref is None:
             note = Note(
                 name=field,
@@ -401,6 +442,37 @@ class _Host:
                 specs=specs,
                 backends=share.backends,
             )
+
+    def _draft_default(
+        self,
+        place: Place,
+        source: Source,
+        rewritten: tuple[HTTPRouteFilterSpec, ...],
+        headers: tuple[HTTPHeaderMatch, ...],
+        target: Target,
+    ) -> Iterator[Draft]:
+        """default-backend serves a Service without endpoints."""
+        filters = self._filters(source, place)
+        if filters is None or target.ref is None:
+            yield self._answer(source, _annotation("custom-headers"), place.match, 503)
+            return
+        first = filters[0].request_header_modifier
+        assert first is not None
+        sets = (*first.set, *page_headers(self._describe(place, source)))
+        changed = msgspec.structs.replace(
+            filters[0], request_header_modifier=msgspec.structs.replace(first, set=sets)
+        )
+        yield Draft(
+            source=source,
+            origin=RuleOrigin(
+                ingress=source.ref, path=_annotation("default-backend"), rank=self._next_rank()
+            ),
+            match=self._match(place.match, headers),
+            guard=self._guard(place.path),
+            filters=(changed, *filters[1:]),
+            specs=rewritten,
+            backends=(target.ref,),
+        )
 
     def _default(self, place: Place, source: Source, headers: tuple[HTTPHeaderMatch, ...]) -> Draft:
         """The default backend of the controller, behind the access rules of the location."""
