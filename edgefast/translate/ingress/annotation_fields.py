@@ -11,6 +11,7 @@ import msgspec
 from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.configmap import Note
 from edgefast.translate.ingress.error_annotations import ErrorPages
+from edgefast.translate.ingress.snippet import Snippet
 
 __all__ = ["Affinity", "Annotations", "BasicAuth", "Canary", "Cors", "Redirection"]
 
@@ -98,4 +99,5 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     prefix_header: str = ""  # x-forwarded-prefix
     service_upstream: bool = False
     pages: ErrorPages = ErrorPages()
+    snippet: Snippet = Snippet()
     notes: tuple[Note, ...] = ()

@@ -10,7 +10,7 @@ Must never: look up an object, or show the value of a snippet.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -36,6 +36,12 @@ from edgefast.translate.ingress.error_annotations import (
     read_default_backend,
 )
 from edgefast.translate.ingress.known import KNOWN
+from edgefast.translate.ingress.snippet import (
+    Refused,
+    Snippet,
+    read_server_snippet,
+    read_snippet,
+)
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
 from edgefast.translate.ingress.values import (
     AUTH_PARTS,
@@ -109,6 +115,7 @@ class _Reader:
         self._closed: dict[str, None] = {}
         self._closes_host = False
         self._closes_no_auth = False
+        self._snippet = Snippet()
 
     def read(self) -> Annotations:
         values, settings = self._values, self._settings
@@ -131,9 +138,9 @@ class _Reader:
             from_to_www=www,
             aliases=self._aliases(),
             canary=self._canary(),
-            allow=allow,
-            deny=deny,
-            own_lists=own_lists,
+            allow=allow or self._snippet.allow,
+            deny=deny or self._snippet.deny,
+            own_lists=own_lists or bool(self._snippet.allow or self._snippet.deny),
             basic=self._basic(),
             auth=self._auth_url(),
             satisfy_any=self._or("", values.text, "satisfy", one_of("any", "all")) == "any",
@@ -152,6 +159,7 @@ class _Reader:
             prefix_header=self._required("x-forwarded-prefix", PATH_WITH_GROUPS),
             service_upstream=self._or(settings.service_upstream, values.flag, "service-upstream"),
             pages=self._pages(),
+            snippet=self._snippet,
         )
         self._connect_timeout()
         self._note_others(made)
@@ -226,9 +234,41 @@ class _Reader:
                     "ingress-nginx ignores it without allow-snippet-annotations; so does edgefast"
                 )
                 self._warn(name, message)
+            elif name == "configuration-snippet":
+                self._read_snippet(name)
+            elif name == "server-snippet":
+                refused = read_server_snippet(self._snippet_text(name))
+                self._closes_host = self._closes_host or bool(refused)
+                self._note_refused(name, refused)
             else:
                 self._close(name, "directives of nginx are not served and can decide access")
-                self._closes_host = self._closes_host or name == "server-snippet"
+
+    def _snippet_text(self, name: str) -> str:
+        return self._or("", self._values.text, name, lambda _: True)
+
+    def _read_snippet(self, name: str) -> None:
+        self._snippet = found = read_snippet(self._snippet_text(name))
+        settings = self._settings
+        lists = ("allowlist-source-range", "whitelist-source-range", "denylist-source-range")
+        others = any(self._values.has(one) for one in lists)
+        others = others or bool(settings.allow or settings.deny or settings.block)
+        if (found.allow or found.deny) and others:
+            message = "allow and deny beside other lists of addresses are not served"
+            self._close(name, message, "write one list of addresses")
+        self._note_refused(name, found.refused)
+
+    def _note_refused(self, name: str, refused: Iterable[Refused]) -> None:
+        for one in refused:
+            what = f"{one.directive} " if one.directive else ""
+            message = f"line {one.line}: {what}is not served; {one.effect}"
+            fix = one.fix or (
+                "remove the line, or write an object of edgefast" if one.closes else ""
+            )
+            if one.closes:
+                self._closed[name] = None
+                self._note(name, message, fix)
+            else:
+                self._warn(name, message, fix)
 
     def _app_root(self) -> str:
         found = self._or("", self._values.text, "app-root", PATH_WITH_GROUPS)

@@ -171,7 +171,41 @@ class _Host:
         for place in places:
             page = self._find_page(place)
             for one in self._draft_place(place):
-                yield one if page is None else msgspec.structs.replace(one, page=page)
+                made = one if page is None else msgspec.structs.replace(one, page=page)
+                yield self._apply_snippet(place, made)
+
+    def _apply_snippet(self, place: Place, draft: Draft) -> Draft:
+        """Add the header edits of a configuration-snippet to all answers of an open location."""
+        source = place.location.source
+        if source is None or not source.annotations.snippet.edits_answers:
+            return draft
+        if self._closing(place, source, self._findings.access_of(source)):
+            return draft
+        found = source.annotations.snippet
+        others = tuple(one for one in draft.filters if one.response_header_modifier is None)
+        before = HTTPHeaderFilter()
+        for one in draft.filters:
+            before = one.response_header_modifier or before
+        # nginx runs the edits of a snippet behind those of custom-headers.
+        names = {*(name for name, _ in found.sets), *found.removes}
+        kept = tuple(one for one in before.set if one.name.lower() not in names)
+        taken = {one.name.lower() for one in kept}
+        for name, _ in found.adds:
+            if name in taken:
+                message = "add_header of a header that custom-headers sets is not served; clients get the header of custom-headers"
+                note = Note(name="configuration-snippet", message=message, reason="NotSupported")
+                self._findings.note(source, note)
+        edits = HTTPHeaderFilter(
+            set=(*kept, *(HTTPHeader(name=name, value=value) for name, value in found.sets)),
+            add=tuple(
+                HTTPHeader(name=name, value=value)
+                for name, value in found.adds
+                if name not in taken
+            ),
+            remove=found.removes,
+        )
+        made = HTTPRouteFilter(type="ResponseHeaderModifier", response_header_modifier=edits)
+        return msgspec.structs.replace(draft, filters=(*others, made))
 
     def _find_page(self, place: Place) -> Page | None:
         source = place.location.source
@@ -224,6 +258,14 @@ class _Host:
         elif place.kind == "slash":
             redirect = redirect_to_slash(place.path, self._scheme)
             yield self._redirect(source, location.field, place.match, redirect)
+        elif annotations.snippet.code:
+            field, snippet = _annotation("configuration-snippet"), annotations.snippet
+            yield from self._draft_preflights(place, source)
+            if snippet.url:
+                redirect = redirect_to_url(snippet.url, snippet.code)
+                yield self._redirect(source, field, place.match, redirect)
+            else:
+                yield self._answer(source, field, place.match, snippet.code)
         elif annotations.redirection is not None and not location.plain:
             found = annotations.redirection
             redirect = redirect_to_url(found.url, found.code)
@@ -574,6 +616,8 @@ class _Host:
             sets = [HTTPHeader(name="x-forwarded-port", value=str(_HTTPS))]
         if annotations.prefix_header and needs_rewrite(place.location, place.path):
             sets.append(HTTPHeader(name="x-forwarded-prefix", value=annotations.prefix_header))
+        requests = annotations.snippet.requests
+        sets += (HTTPHeader(name=name, value=value) for name, value in requests)
         removes = ["proxy"]
         if annotations.basic is not None and self._guard(place.path) == "all":
             removes.append("authorization")
