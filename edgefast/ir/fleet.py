@@ -60,6 +60,9 @@ class Redirect(Struct, frozen=True, gc=False):
     trim_slash: bool = False
     write_port: bool = False
     drop_query: bool = False
+    # Not "": the Location, with {variables} and \\1 to \\9 of `pattern`, before the query; the fields above it are not used.
+    template: str = ""
+    pattern: str = ""  # RE2, searched in the path
 
 
 class Rewrite(Struct, frozen=True, gc=False):

@@ -61,7 +61,6 @@ LEFT_OUT = {
     "block-cidrs": (ANY, "the 404 without any Ingress is given to all addresses"),
     "relative-redirects": (ANY, "no effect, a warning"),
     "use-port-in-redirects": (ANY, "no effect, a warning"),
-    "rewrite-target": (r"https?://.*[$].*", "a redirect with groups answers 503"),
     "block-user-agents": (ANY, "all locations answer 503"),
     "block-referers": (ANY, "all locations answer 503"),
     "cors-allow-origin": (".*null.*", "origins of http and https only"),
@@ -73,7 +72,7 @@ CLOSING_SETTINGS = {
     "global-auth-url": "http://$host/auth",
 }
 CLOSING_ANNOTATIONS: tuple[dict[str, str], ...] = (
-    {"rewrite-target": "https://else.test/$1"},
+    {"rewrite-target": "https://$1.else.test/"},
     {"auth-url": "http://$host/check"},
     {"auth-url": "http://auth.web/check", "auth-signin": "https://in.test/$args"},
 )

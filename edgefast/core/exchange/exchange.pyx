@@ -147,9 +147,9 @@ cdef class Exchange(UpstreamUser):
             if self.decision is not None and self.decision.left == 0 and (self.decision.over or self.decision.failed):
                 return self.on_decision()
         if self.backend.redirect is not None:
-            target = self.backend.redirect.location(
-                self, at.path, at.path_len, at.prefix_len, at.query, at.query_len, at.base + at.head.host_off, at.head.host_len
-            )
+            target = self.backend.redirect.locate(self, at)
+            if target is None:
+                return self.reply(500, b"", F_INVALID)
             return self.reply(self.backend.redirect.status, b"location: " + target + b"\r\n", F_REDIRECT)
         if self.rule.direct is not None:
             return self.direct()

@@ -22,6 +22,7 @@ class Redirection(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # of the annotation
     url: str
     code: int
+    template: str = ""  # of redirect.location, for a URL with variables
 
 
 class BasicAuth(msgspec.Struct, frozen=True, kw_only=True):

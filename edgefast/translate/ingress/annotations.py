@@ -36,6 +36,7 @@ from edgefast.translate.ingress.error_annotations import (
     read_default_backend,
 )
 from edgefast.translate.ingress.known import KNOWN
+from edgefast.translate.ingress.redirect_variables import has_variables, translate_location
 from edgefast.translate.ingress.snippet import (
     Refused,
     Snippet,
@@ -296,7 +297,7 @@ class _Reader:
                     self._warn("temporal-redirect", message)
                     return None, False
                 values.seen.update(("permanent-redirect", "permanent-redirect-code"))
-                return Redirection(name="temporal-redirect", url=temporal, code=code), www
+                return self._redirection("temporal-redirect", temporal, code), www
             permanent = self._text_or_refuse("permanent-redirect")
             code = self._code("permanent-redirect-code", 300, 308, 301)
         except NoValue:
@@ -304,7 +305,18 @@ class _Reader:
         values.seen.add("temporal-redirect-code")
         if not permanent:
             return None, www
-        return Redirection(name="permanent-redirect", url=permanent, code=code), www
+        return self._redirection("permanent-redirect", permanent, code), www
+
+    def _redirection(self, name: str, url: str, code: int) -> Redirection:
+        """Return a redirect; one with variables that are not served is refused, as ingress-nginx refuses all variables."""
+        template = ""
+        if has_variables(url):
+            template, wrong = translate_location(url)
+            if not wrong and code not in (301, 302, 303, 307, 308):
+                wrong = f"status {code} is not served with variables"
+            if wrong:
+                self._refuse(name, wrong)
+        return Redirection(name=name, url=url, code=code, template=template)
 
     def _flag_or_refuse(self, name: str) -> bool:
         try:
@@ -317,7 +329,8 @@ class _Reader:
 
     def _text_or_refuse(self, name: str) -> str:
         try:
-            return self._values.text(name, URL)
+            # ingress-nginx takes variables if the validation of annotations is off.
+            return self._values.text(name, lambda one: URL(one) or URL_WITH_VARIABLES(one))
         except Missing:
             return ""
         except Rejected:

@@ -56,6 +56,7 @@ from edgefast.translate.ingress.redirects import (
     redirect_to_https,
     redirect_to_root,
     redirect_to_slash,
+    redirect_to_template,
     redirect_to_url,
 )
 from edgefast.translate.ingress.responseheaders import find_custom_headers
@@ -269,6 +270,8 @@ class _Host:
         elif annotations.redirection is not None and not location.plain:
             found = annotations.redirection
             redirect = redirect_to_url(found.url, found.code)
+            if found.template:
+                redirect = redirect_to_template(found.template, found.code)
             yield from self._draft_preflights(place, source)
             yield self._redirect(source, _annotation(found.name), place.match, redirect)
         else:
