@@ -160,6 +160,8 @@ class Comments:
             about = "form of the Location of ingress-nginx"
         elif spec.backend_protocol is not None:
             about = "backend-protocol"
+        elif spec.response_rewrite is not None:
+            about = "proxy-redirect-*, proxy-cookie-*"
         else:
             about = "canary-by-cookie"
         names = ", ".join(f"{namespace}/{one}" for one in ingresses)

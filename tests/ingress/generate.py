@@ -17,7 +17,13 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ingress.message import AUTH_STATUS, BACKEND_STATUS, Request
+from ingress.message import (
+    AUTH_STATUS,
+    BACKEND_COOKIES,
+    BACKEND_LOCATION,
+    BACKEND_STATUS,
+    Request,
+)
 from proxy.pki import Authority, Pair
 
 Object = dict[str, Any]
@@ -179,6 +185,21 @@ def standard_objects() -> list[Object]:
     return found
 
 
+#: Headers that the scripted backend answers with: share, name, values.
+_ANSWERS = (
+    (0.3, BACKEND_LOCATION, ("http://inner.test/x?a=/", "/x/y", "https://other.test/")),
+    (
+        0.3,
+        BACKEND_COOKIES,
+        (
+            "a=1; Path=/; Domain=inner.test|b=2; path=/x/y",
+            "a=1; Domain=.INNER.test; Secure|a=2|a=3; Path=/x/",
+            "c=3; domain=sub.inner.test; Path=z",
+        ),
+    ),
+)
+
+
 class Generator:
     """Objects and requests of one seed."""
 
@@ -187,6 +208,7 @@ class Generator:
     ) -> None:
         """`without`: annotations and settings of the ConfigMap that are left out, with the expression of their values."""
         self._random = random.Random(seed)
+        self._responses_random = random.Random(f"responses {seed}")
         self._without = without
         self._size = size
         self._hosts: list[str] = list(HOSTS)
@@ -321,6 +343,8 @@ class Generator:
         for share, group in groups:
             if self._chance(share):
                 found |= group()
+        if self._responses_random.random() < 0.25:
+            found |= self._responses()
         if self._chance(0.5):
             found.setdefault("ssl-redirect", "false")
         if self._chance(0.2):
@@ -477,6 +501,32 @@ class Generator:
             found["cors-max-age"] = pick(("60", "x"))
         return found
 
+    def _responses(self) -> dict[str, str]:
+        pick, chance = self._responses_random.choice, self._responses_random.random
+        found = {}
+        if chance() < 0.7:
+            found["proxy-redirect-from"] = pick(
+                (
+                    "http://inner.test/",
+                    "http://inner.test/",
+                    "/",
+                    "off",
+                    "default",
+                    "~inner",
+                    "~^/x",
+                    "a{}",
+                )
+            )
+        if chance() < 0.7:
+            found["proxy-redirect-to"] = pick(("/", "/outer/", "https://out.test/", "off"))
+        if chance() < 0.4:
+            found["proxy-cookie-domain"] = pick(
+                ("inner.test .out.test", "inner.test  out.test", "~.*inner out.test", "off", "one")
+            )
+        if chance() < 0.4:
+            found["proxy-cookie-path"] = pick(("/ /outer/", "/x/ /y/", "~x /whole", "off", "{"))
+        return found
+
     def _single(self) -> dict[str, str]:
         pick = self._random.choice
         return pick(
@@ -513,6 +563,16 @@ class Generator:
             "block-referers": "bad.test",
         }
         names = self._random.sample(sorted(options), self._random.choice((1, 1, 2)))
+        if self._responses_random.random() < 0.3:
+            more = {
+                "proxy-redirect-from": "http://inner.test/",
+                "proxy-cookie-path": "/ /configured/",
+                "relative-redirects": "true",
+                "use-port-in-redirects": "true",
+            }
+            name = self._responses_random.choice(sorted(more))
+            options[name] = more[name]
+            names.append(name)
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -587,6 +647,9 @@ class Generator:
             (0.05, "User-Agent", ("my Curl/1", "bot", "botx")),
             (0.05, "Referer", ("bad.test", "bad.test/x")),
         )
-        return tuple(
-            (name, pick(values)) for share, name, values in optional if self._chance(share)
-        )
+        found = [(name, pick(values)) for share, name, values in optional if self._chance(share)]
+        rest = self._responses_random
+        found += [
+            (name, rest.choice(values)) for share, name, values in _ANSWERS if rest.random() < share
+        ]
+        return tuple(found)

@@ -14,7 +14,7 @@ _BUFFERS = "edgefast streams answers, within EdgeProxy spec.http.bufferBytes"
 _FASTCGI = "edgefast does not support FastCGI"
 _HASHED = "the attributes of a cookie of BackendTrafficPolicy spec.loadBalancer.consistentHash; that of a session"
 _LASTS = "BackendTrafficPolicy spec.sessionPersistence.absoluteTimeout with lifetimeType Permanent, sent as Max-Age"
-_LOCATION = "edgefast forwards Location unchanged; the filter ResponseHeaderModifier replaces all of a header"
+_LOCATION = r"HTTPRouteFilter spec.responseRewrite.locations: text, or an expression (RE2, \1 in place of $1); {scheme} and {host} are those of the request"
 _SLOW = "edgefast does not throttle bandwidth; RateLimitFilter spec.global counts requests"
 _SUBSETS = "a key finds one endpoint"
 _SUITES = "cipher suites and versions (TLS 1.2 and 1.3) are fixed"
@@ -75,7 +75,7 @@ OTHERS: Mapping[str, FieldMapping] = {
     "from-to-www-redirect": supported(
         "an HTTPRoute of the other name with the filter RequestRedirect (hostname)"
     ),
-    "relative-redirects": unsupported("a Location of edgefast is an absolute URL"),
+    "relative-redirects": supported("HTTPRouteFilter spec.redirect.location: Relative"),
     "use-port-in-redirects": supported("the filter RequestRedirect (port)"),
     "ssl-passthrough": supported("a TLSRoute at a listener of TLS with mode Passthrough"),
     "ssl-ciphers": unsupported(
@@ -183,10 +183,10 @@ OTHERS: Mapping[str, FieldMapping] = {
     "proxy-next-upstream-timeout": supported(
         "HTTPRoute spec.rules.timeouts.request, for all attempts together"
     ),
-    "proxy-redirect-from": unsupported(_LOCATION),
-    "proxy-redirect-to": unsupported(_LOCATION),
-    "proxy-cookie-domain": unsupported("edgefast forwards cookies of backends unchanged"),
-    "proxy-cookie-path": unsupported("edgefast forwards cookies of backends unchanged"),
+    "proxy-redirect-from": supported(_LOCATION),
+    "proxy-redirect-to": supported(_LOCATION),
+    "proxy-cookie-domain": supported("HTTPRouteFilter spec.responseRewrite.cookieDomains"),
+    "proxy-cookie-path": supported("HTTPRouteFilter spec.responseRewrite.cookiePaths"),
     "connection-proxy-header": unsupported("each connection has its own headers"),
     "fastcgi-index": unsupported(_FASTCGI),
     "fastcgi-params-configmap": unsupported(_FASTCGI),

@@ -63,6 +63,8 @@ cdef class Exchange(UpstreamUser):
         ResponseCompressor compressor  # what encodes its answer, or says that it might; None: nothing does
         bytes accepts           # Accept-Encoding of its client, where a policy asks for it; None: there is none
         bytes validators        # If-None-Match of its client, likewise
+        bytes host              # of the request, lower case, where rewrites of its response name it (head/responserewrite.pyx)
+        bytes rewritten         # lines of its backend's response in place of those that were marked; None: there are none
         bytes new_cookies       # lines with its client's new cookies (policy/hashpolicy.pyx, sessionpolicy.pyx); None: it gets none
         NamedSession session    # what it says of its session; None: its rule has none
         Override override       # what is answered when the backend's answer has been read; None: that one

@@ -54,7 +54,7 @@ cdef class Redirect:
         str scheme, hostname
         int port
         object path             # ir.PathRewrite or None
-        bint trim_slash, write_port, drop_query  # forms that Ingresses require
+        bint trim_slash, write_port, drop_query, relative  # forms that Ingresses require
 
     cdef bytes location(self, Exchange ex, const uint8_t *path, size_t path_len, size_t prefix_len, const uint8_t *query,
                         size_t query_len, const uint8_t *host, size_t host_len)
@@ -118,6 +118,7 @@ cdef class Rule:
         PolicyChain policy_chain                 # None: everybody may enter
         Traffic traffic             # None: no policy says how its requests are treated
         DirectAnswer direct         # None: it has no answer of its own
+        ResponseRewrite response_rewrite    # None: none
         HeaderOps response_ops      # of answers of the proxy's own before a backend is chosen; None: none
         list backends               # when there are several
         uint32_t n_backends         # of them

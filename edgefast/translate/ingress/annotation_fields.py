@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from edgefast.api.edge.response_rewrite import ResponseRewrite
 from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.configmap import Note
 
@@ -96,4 +97,7 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     mirror: str = ""
     prefix_header: str = ""  # x-forwarded-prefix
     service_upstream: bool = False
+    responses: ResponseRewrite | None = None  # of backends: proxy-redirect-*, proxy-cookie-*
+    port_in_redirects: bool = False  # redirects to HTTPS, and nginx' own, contain the port
+    relative_redirects: bool = False  # a Location that begins with / stays a path
     notes: tuple[Note, ...] = ()

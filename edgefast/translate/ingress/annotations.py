@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from edgefast.api.edge.response_rewrite import ResponseRewrite
 from edgefast.api.limits import MAX_SHOWN_NAME
 from edgefast.api.model.regex import check_regex
 from edgefast.diagnostics.problem import did_you_mean
@@ -29,12 +30,14 @@ from edgefast.translate.ingress.annotation_fields import (
     Redirection,
 )
 from edgefast.translate.ingress.auth_url import AuthUrl
-from edgefast.translate.ingress.configmap import Globals, Note, parse_size
+from edgefast.translate.ingress.configmap import Globals, Note, ResponseValues, parse_size
 from edgefast.translate.ingress.known import KNOWN
+from edgefast.translate.ingress.response_rewrite import translate_responses
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
 from edgefast.translate.ingress.values import (
     AUTH_PARTS,
     BASIC,
+    COOKIE_DOMAIN,
     HEADERS,
     METHODS,
     PATH_WITH_GROUPS,
@@ -108,7 +111,7 @@ class _Reader:
     def read(self) -> Annotations:
         values, settings = self._values, self._settings
         self._check_snippets()
-        redirection, www = self._redirects()
+        redirection, www, relative = self._redirects()
         allow, deny, own_lists = self._addresses()
         tries, codes = self._next_upstream()
         made = Annotations(
@@ -146,6 +149,11 @@ class _Reader:
             mirror=self._mirror(),
             prefix_header=self._required("x-forwarded-prefix", PATH_WITH_GROUPS),
             service_upstream=self._or(settings.service_upstream, values.flag, "service-upstream"),
+            responses=self._responses(),
+            port_in_redirects=self._or(
+                settings.port_in_redirects, values.flag, "use-port-in-redirects"
+            ),
+            relative_redirects=relative or settings.relative_redirects,
         )
         self._connect_timeout()
         self._note_others(made)
@@ -238,27 +246,29 @@ class _Reader:
             return ""
         return found
 
-    def _redirects(self) -> tuple[Redirection | None, bool]:
+    def _redirects(self) -> tuple[Redirection | None, bool, bool]:
+        """Return the redirect, from-to-www-redirect and relative-redirects."""
         values = self._values
         try:
             www = self._flag_or_refuse("from-to-www-redirect")
+            relative = self._flag_or_refuse("relative-redirects")
             temporal = self._text_or_refuse("temporal-redirect")
             if temporal:
                 code = self._code("temporal-redirect-code", 300, 307, 302)
                 if not temporal.startswith("http"):
                     message = "not a URL of http or https; edgefast ignores all redirects of the Ingress, as ingress-nginx does"
                     self._warn("temporal-redirect", message)
-                    return None, False
+                    return None, False, False
                 values.seen.update(("permanent-redirect", "permanent-redirect-code"))
-                return Redirection(name="temporal-redirect", url=temporal, code=code), www
+                return Redirection(name="temporal-redirect", url=temporal, code=code), www, relative
             permanent = self._text_or_refuse("permanent-redirect")
             code = self._code("permanent-redirect-code", 300, 308, 301)
         except NoValue:
-            return None, False
+            return None, False, False
         values.seen.add("temporal-redirect-code")
         if not permanent:
-            return None, www
-        return Redirection(name="permanent-redirect", url=permanent, code=code), www
+            return None, www, relative
+        return Redirection(name="permanent-redirect", url=permanent, code=code), www, relative
 
     def _flag_or_refuse(self, name: str) -> bool:
         try:
@@ -442,6 +452,28 @@ class _Reader:
             return self._settings.body_size
         found = parse_size(text)
         return self._settings.body_size if found is None else found
+
+    def _responses(self) -> ResponseRewrite | None:
+        values, default = self._values, self._settings.responses
+        made, notes = translate_responses(
+            ResponseValues(
+                redirect_from=self._or(
+                    default.redirect_from, values.text, "proxy-redirect-from", URL_SPACED
+                ),
+                redirect_to=self._or(
+                    default.redirect_to, values.text, "proxy-redirect-to", URL_SPACED
+                ),
+                cookie_domain=self._or(
+                    default.cookie_domain, values.text, "proxy-cookie-domain", COOKIE_DOMAIN
+                ),
+                cookie_path=self._or(
+                    default.cookie_path, values.text, "proxy-cookie-path", URL_SPACED
+                ),
+            )
+        )
+        for note in notes:
+            self._add(note)
+        return made
 
     def _connect_timeout(self) -> None:
         name = "proxy-connect-timeout"

@@ -99,6 +99,15 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     reason: Word = "Invalid"
 
 
+class ResponseValues(msgspec.Struct, frozen=True, kw_only=True):
+    """proxy-redirect-from, -to, proxy-cookie-domain and -path; "off" is each default of ingress-nginx."""
+
+    redirect_from: str = "off"
+    redirect_to: str = "off"
+    cookie_domain: str = "off"
+    cookie_path: str = "off"
+
+
 class Globals(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of all Ingresses; the defaults are those without a ConfigMap."""
 
@@ -131,6 +140,9 @@ class Globals(msgspec.Struct, frozen=True, kw_only=True):
     no_redirect: tuple[str, ...] = (_ACME,)
     response_headers: tuple[str, ...] = ()  # that custom-headers may set
     service_upstream: bool = False
+    responses: ResponseValues = ResponseValues()
+    port_in_redirects: bool = False
+    relative_redirects: bool = False
     notes: tuple[Note, ...] = ()
 
     @property
@@ -203,6 +215,14 @@ class _Reader:
             no_redirect=self._list("no-tls-redirect-locations", plain.no_redirect),
             response_headers=self._list("global-allowed-response-headers", ()),
             service_upstream=self._flag("service-upstream", plain.service_upstream),
+            responses=ResponseValues(
+                redirect_from=self._text("proxy-redirect-from", "") or "off",
+                redirect_to=self._text("proxy-redirect-to", "") or "off",
+                cookie_domain=self._text("proxy-cookie-domain", "") or "off",
+                cookie_path=self._text("proxy-cookie-path", "") or "off",
+            ),
+            port_in_redirects=self._flag("use-port-in-redirects", plain.port_in_redirects),
+            relative_redirects=self._flag("relative-redirects", plain.relative_redirects),
         )
         self._note_others()
         return msgspec.structs.replace(

@@ -45,7 +45,6 @@ PARTS = frozenset(
         "modsecurity-transaction-id",
         "opentelemetry-operation-name",
         "opentelemetry-trust-incoming-span",
-        "proxy-redirect-to",
         "proxy-ssl-ciphers",
         "proxy-ssl-name",
         "proxy-ssl-protocols",
@@ -75,13 +74,9 @@ DIFFERS: Mapping[str, str] = {
     "fastcgi-index": "FastCGI is not supported",
     "fastcgi-params-configmap": "FastCGI is not supported",
     "load-balance": "edgefast selects the less busy one of two endpoints",
-    "proxy-cookie-domain": "the Domain of cookies is unchanged",
-    "proxy-cookie-path": "the Path of cookies is unchanged",
     "proxy-http-version": "backends get HTTP/1.1 or HTTP/2",
     "proxy-next-upstream-timeout": "the time of all tries together has no limit",
-    "proxy-redirect-from": "Location headers of backends are unchanged",
     "proxy-ssl-secret": "write a BackendTLSPolicy for the Service",
-    "relative-redirects": "Location headers of redirects are absolute",
     "session-cookie-change-on-failure": "the cookie changes when its endpoint is gone",
     "session-cookie-conditional-samesite-none": "the cookie has no SameSite attribute",
     "session-cookie-domain": "the cookie has no Domain attribute",
@@ -91,7 +86,6 @@ DIFFERS: Mapping[str, str] = {
     "ssl-ciphers": "cipher suites are fixed",
     "ssl-prefer-server-ciphers": "cipher suites are fixed",
     "upstream-hash-by": "edgefast selects the less busy one of two endpoints",
-    "use-port-in-redirects": "redirects to HTTPS contain no port",
 }
 
 #: Annotations whose effect has no counterpart in edgefast, and whose absence changes no answer.

@@ -66,6 +66,10 @@ SINGLE = {
     "cors-max-age": _INT,
     "custom-headers": _BASIC,
     "disable-proxy-intercept-errors": _BOOL,
+    "proxy-redirect-from": _URL,
+    "proxy-redirect-to": _URL,
+    "proxy-cookie-domain": rf"off|[{_CHARS}]+\s+[{_CHARS}]+",
+    "proxy-cookie-path": rf"[{_CHARS},?&= ]*",
 }
 SNIPPETS = (
     "configuration-snippet",

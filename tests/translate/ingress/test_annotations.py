@@ -10,7 +10,7 @@ from edgefast.translate.ingress.annotations import (
     Canary,
     read_annotations,
 )
-from edgefast.translate.ingress.configmap import Globals, parse_size
+from edgefast.translate.ingress.configmap import Globals, ResponseValues, parse_size
 from edgefast.translate.ingress.known import KNOWN, SERVED
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
 from edgefast.translate.ingress.values import PREFIX
@@ -146,3 +146,60 @@ def test_many_unknown_annotations_are_bounded_and_no_value_is_shown() -> None:
     assert found.notes[-1].message.startswith("67 more")
     text = repr(found)
     assert len(text) < 33 * 1_000 and "hunter2" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "about"),
+    [
+        ("proxy_cookie_path", "/a", "1 words"),
+        ("proxy_cookie_path", "/a /b /c", "3 words"),
+        ("proxy_cookie_path", "~ /b", "empty"),
+        ("proxy_cookie_path", "/ " + "/x" * 600, "longer"),
+        ("proxy_cookie_path", "~?a /b", "not an RE2 expression"),
+        ("proxy_cookie_domain", "a.test b:80", "characters"),
+    ],
+)
+def test_a_rewrite_of_cookies_is_served_exactly_or_not_at_all(
+    name: str, value: str, about: str
+) -> None:
+    found = read(**{name: value})
+    assert found.responses is None
+    (note,) = found.notes
+    assert note.error
+    assert note.reason == "NotSupported"
+    assert about in note.message
+    assert note.message.endswith("unchanged")
+
+
+@pytest.mark.parametrize(
+    ("begin", "to", "expected"),
+    [
+        ("~^http://(a|b)/(.*)$", "https://$host/$1/$2/$3", r"https://{host}/\1/\2/"),
+        ("~*^HTTP://", "$scheme://", "{scheme}://"),
+        ("http://a/", "${scheme}://b/", "{scheme}://b/"),
+        ("http://a/", "$server_name/", None),
+        ("http://$host/", "/", None),
+        ("~a(?=b)", "/", None),
+        ("http://a/", r"/\1", None),
+        ("http://a/", "/{x}", None),
+    ],
+)
+def test_variables_of_the_config_map(begin: str, to: str, expected: str | None) -> None:
+    """The ConfigMap is not checked by ingress-nginx: variables and expressions with groups come from there."""
+    settings = Globals(responses=ResponseValues(redirect_from=begin, redirect_to=to))
+    found = read(settings)
+    if expected is None:
+        assert found.responses is None
+        assert [one.name for one in found.notes] == ["proxy-redirect-from"]
+        return
+    assert found.responses is not None
+    (location,) = found.responses.locations
+    assert location.to == expected
+    assert (location.type == "RegularExpression") == begin.startswith("~")
+    assert found.notes == ()
+
+
+def test_an_annotation_switches_the_rewrites_of_the_config_map_off() -> None:
+    settings = Globals(responses=ResponseValues(redirect_from="/", redirect_to="/x/"))
+    assert read(settings, proxy_redirect_from="off").responses is None
+    assert read(settings, proxy_redirect_to="off").responses is None
