@@ -26,10 +26,20 @@ _TRAFFIC = (
     "proxy-body-size",
     "proxy-read-timeout",
     "proxy-send-timeout",
+    "proxy-connect-timeout",
+    "proxy-next-upstream-timeout",
+    "load-balance",
+    "upstream-hash-by",
     "affinity",
     "session-cookie-name",
     "session-cookie-path",
     "session-cookie-max-age",
+    "session-cookie-expires",
+    "session-cookie-domain",
+    "session-cookie-samesite",
+    "session-cookie-conditional-samesite-none",
+    "session-cookie-secure",
+    "session-cookie-change-on-failure",
 )
 #: Annotations that a SecurityPolicy serves.
 _ACCESS = (

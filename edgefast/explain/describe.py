@@ -30,7 +30,13 @@ from edgefast.translate.match.hostname import narrower
 
 _KNOWN = 3  # problems of a proxy that are told
 _EMPTY = {"regex": '""'}
-_SETTINGS = {"request_timeout": "request", "idle_timeout": "idle", "send_timeout": "send"}
+_SETTINGS = {
+    "request_timeout": "request",
+    "idle_timeout": "idle",
+    "send_timeout": "send",
+    "connect_timeout": "connect",
+    "retry_timeout": "retries",
+}
 _OF_STORE = "EdgeGateway rateLimit.backend: "
 #: Reasons of problems that keep limits from counting.
 UNCOUNTED = ("NotCounted", "EvictingStore")

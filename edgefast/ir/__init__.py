@@ -8,6 +8,7 @@ never hold a Kubernetes object, a clock reading or an open resource.
 """
 
 from edgefast.ir.backend import HashCookie as HashCookie
+from edgefast.ir.backend import HashPart as HashPart
 from edgefast.ir.backend import HashPolicy as HashPolicy
 from edgefast.ir.backend import HealthCheck as HealthCheck
 from edgefast.ir.backend import LoadBalancer as LoadBalancer

@@ -525,6 +525,12 @@ class Generator:
             )
         if chance() < 0.4:
             found["proxy-cookie-path"] = pick(("/ /outer/", "/x/ /y/", "~x /whole", "off", "{"))
+        if chance() < 0.2:
+            found["upstream-hash-by"] = pick(("$request_uri", "$host-${http_x}", "$remote_addr;"))
+        if chance() < 0.1:
+            found["load-balance"] = pick(("round_robin", "ewma", "other"))
+        if chance() < 0.1:
+            found["proxy-connect-timeout"] = pick(("3", "x"))
         return found
 
     def _single(self) -> dict[str, str]:

@@ -199,6 +199,7 @@ def _read(reader: _Reader, config: dict[str, str]) -> Settings:
     for name in ("limit-rps", "limit-rpm", "limit-connections"):
         if limit := reader.int(name, 0, fatal=True):
             found.limits[name] = limit
+    reader.get("upstream-hash-by", r"[A-Za-z0-9\-_${} ]*", fatal=True)
     found.burst = reader.int("limit-burst-multiplier", 5)
     exempt = reader.get("limit-allowlist", alias="limit-whitelist") or ""
     found.unlimited = [one.strip() for one in exempt.split(",") if one.strip()]

@@ -174,9 +174,6 @@ ENVOY_GATEWAY = Project(
                 "responseOverride[].match.source": planned(
                     "answers of backends and of the proxy are replaced equally"
                 ),
-                "timeout.tcp": supported(
-                    "EdgeProxy spec.http.connectTimeout, for all of a Gateway"
-                ),
                 "timeout.http.connectionIdleTimeout": supported(
                     "EdgeProxy spec.http.upstreamIdle, for all of a Gateway"
                 ),

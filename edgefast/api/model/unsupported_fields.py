@@ -77,7 +77,6 @@ UNSERVED: dict[str, dict[str, Closes]] = {
         # What is answered, and whose answers are meant.
         "spec.responseOverride[].response.header": "object",
         **_under("spec.responseOverride[].match", "object", "headers", "source"),
-        "spec.timeout.tcp": "nothing",
         **_under(
             "spec.timeout.http",
             "nothing",

@@ -80,6 +80,7 @@ cdef class Exchange(UpstreamUser):
         int64_t request_timeout # ms; -1 unset (the default bounds the response head), 0 none
         int64_t idle_timeout    # ms
         int64_t send_timeout    # ms; 0 none
+        int64_t retry_timeout   # ms from its first attempt, after which no other one begins; 0 none
         int64_t send_deadline   # ms; the backend is to have taken something by then; 0: nothing waits for it
         size_t send_left        # bytes that it had not taken when it was looked at last
         int64_t client_deadline # ms; when its client gives up (grpc-timeout); 0: it does not say

@@ -119,7 +119,7 @@ cdef class Exchange(UpstreamUser):
             return 0
         if self.body.limit and self.body.announced > self.body.limit:
             return self.refuse_body()
-        self.backend = self.rule.choose()
+        self.backend = self.rule.choose() if self.rule.traffic is None else choose_backend(self, at)
         if self.backend is None:
             return self.answer(500, b"", F_INVALID)
         if self.backend.traffic is not None and self.backend.traffic.apply_backend_policy(self):

@@ -127,6 +127,8 @@ class Globals(msgspec.Struct, frozen=True, kw_only=True):
     read_timeout: int = 60
     send_timeout: int = 60
     tries: int = 3
+    retry_timeout: int = 0  # seconds
+    load_balance: str = ""
     forwarded_headers: bool = False
     forwarded_address: bool = False  # the client's address is that of X-Forwarded-For
     full_forwarded_for: bool = False  # x-forwarded-for contains all addresses
@@ -202,6 +204,8 @@ class _Reader:
             read_timeout=self._number("proxy-read-timeout", plain.read_timeout),
             send_timeout=self._number("proxy-send-timeout", plain.send_timeout),
             tries=self._number("proxy-next-upstream-tries", plain.tries),
+            retry_timeout=self._number("proxy-next-upstream-timeout", plain.retry_timeout),
+            load_balance=self._text("load-balance", plain.load_balance),
             forwarded_headers=forwarded,
             forwarded_address=self._flag("enable-real-ip", plain.forwarded_address) or forwarded,
             full_forwarded_for=self._flag("compute-full-forwarded-for", plain.full_forwarded_for),

@@ -66,26 +66,16 @@ LOST: Mapping[str, str] = {
 
 #: Annotations without effect, as warnings.
 DIFFERS: Mapping[str, str] = {
-    "affinity-canary-behavior": "clients can move between the canary and the primary Service",
     "connection-proxy-header": "backends get the Connection header of edgefast",
     "custom-http-errors": "clients get the error responses of backends and of edgefast",
     "default-backend": "a Service without endpoints answers 503",
     "disable-proxy-intercept-errors": "edgefast intercepts no errors",
     "fastcgi-index": "FastCGI is not supported",
     "fastcgi-params-configmap": "FastCGI is not supported",
-    "load-balance": "edgefast selects the less busy one of two endpoints",
     "proxy-http-version": "backends get HTTP/1.1 or HTTP/2",
-    "proxy-next-upstream-timeout": "the time of all tries together has no limit",
     "proxy-ssl-secret": "write a BackendTLSPolicy for the Service",
-    "session-cookie-change-on-failure": "the cookie changes when its endpoint is gone",
-    "session-cookie-conditional-samesite-none": "the cookie has no SameSite attribute",
-    "session-cookie-domain": "the cookie has no Domain attribute",
-    "session-cookie-expires": "only session-cookie-max-age sets the lifetime of the cookie",
-    "session-cookie-samesite": "the cookie has no SameSite attribute",
-    "session-cookie-secure": "edgefast decides the Secure attribute of the cookie",
     "ssl-ciphers": "cipher suites are fixed",
     "ssl-prefer-server-ciphers": "cipher suites are fixed",
-    "upstream-hash-by": "edgefast selects the less busy one of two endpoints",
 }
 
 #: Annotations whose effect has no counterpart in edgefast, and whose absence changes no answer.

@@ -35,6 +35,7 @@ WHOLE = {
     "limit-rps": _INT,
     "limit-rpm": _INT,
     "limit-connections": _INT,
+    "upstream-hash-by": r"[A-Za-z0-9\-_${} ]*",
 }
 #: A value that does not match counts as if the annotation were missing.
 SINGLE = {
