@@ -69,7 +69,8 @@ def translate_responses(values: ResponseValues) -> tuple[ResponseRewrite | None,
 def _add(made: ResponseRewrite, name: str, text: str) -> ResponseRewrite:
     words = text.split()
     if len(words) != 2:
-        raise _Unserved(f"{len(words)} words (expected two, or off), which nginx refuses")
+        count = "1 word" if len(words) == 1 else f"{len(words)} words"
+        raise _Unserved(f"{count} (expected two, or off), which nginx refuses")
     found, to = words
     if name == "proxy-redirect-from":
         pattern, value = _read(found, to, LOCATION_TO, folded=False)

@@ -228,7 +228,7 @@ def test_many_unknown_annotations_are_bounded_and_no_value_is_shown() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "about"),
     [
-        ("proxy_cookie_path", "/a", "1 words"),
+        ("proxy_cookie_path", "/a", "1 word"),
         ("proxy_cookie_path", "/a /b /c", "3 words"),
         ("proxy_cookie_path", "~ /b", "empty"),
         ("proxy_cookie_path", "/ " + "/x" * 600, "longer"),
