@@ -17,13 +17,8 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ingress.message import (
-    AUTH_STATUS,
-    BACKEND_COOKIES,
-    BACKEND_LOCATION,
-    BACKEND_STATUS,
-    Request,
-)
+from ingress.generate_responses import ANSWERS, random_responses, random_setting
+from ingress.message import AUTH_STATUS, BACKEND_STATUS, Request
 from proxy.pki import Authority, Pair
 
 Object = dict[str, Any]
@@ -185,21 +180,6 @@ def standard_objects() -> list[Object]:
     return found
 
 
-#: Headers that the scripted backend answers with: share, name, values.
-_ANSWERS = (
-    (0.3, BACKEND_LOCATION, ("http://inner.test/x?a=/", "/x/y", "https://other.test/")),
-    (
-        0.3,
-        BACKEND_COOKIES,
-        (
-            "a=1; Path=/; Domain=inner.test|b=2; path=/x/y",
-            "a=1; Domain=.INNER.test; Secure|a=2|a=3; Path=/x/",
-            "c=3; domain=sub.inner.test; Path=z",
-        ),
-    ),
-)
-
-
 class Generator:
     """Objects and requests of one seed."""
 
@@ -344,7 +324,7 @@ class Generator:
             if self._chance(share):
                 found |= group()
         if self._responses_random.random() < 0.25:
-            found |= self._responses()
+            found |= random_responses(self._responses_random)
         if self._chance(0.5):
             found.setdefault("ssl-redirect", "false")
         if self._chance(0.2):
@@ -501,38 +481,6 @@ class Generator:
             found["cors-max-age"] = pick(("60", "x"))
         return found
 
-    def _responses(self) -> dict[str, str]:
-        pick, chance = self._responses_random.choice, self._responses_random.random
-        found = {}
-        if chance() < 0.7:
-            found["proxy-redirect-from"] = pick(
-                (
-                    "http://inner.test/",
-                    "http://inner.test/",
-                    "/",
-                    "off",
-                    "default",
-                    "~inner",
-                    "~^/x",
-                    "a{}",
-                )
-            )
-        if chance() < 0.7:
-            found["proxy-redirect-to"] = pick(("/", "/outer/", "https://out.test/", "off"))
-        if chance() < 0.4:
-            found["proxy-cookie-domain"] = pick(
-                ("inner.test .out.test", "inner.test  out.test", "~.*inner out.test", "off", "one")
-            )
-        if chance() < 0.4:
-            found["proxy-cookie-path"] = pick(("/ /outer/", "/x/ /y/", "~x /whole", "off", "{"))
-        if chance() < 0.2:
-            found["upstream-hash-by"] = pick(("$request_uri", "$host-${http_x}", "$remote_addr;"))
-        if chance() < 0.1:
-            found["load-balance"] = pick(("round_robin", "ewma", "other"))
-        if chance() < 0.1:
-            found["proxy-connect-timeout"] = pick(("3", "x"))
-        return found
-
     def _single(self) -> dict[str, str]:
         pick = self._random.choice
         return pick(
@@ -569,16 +517,9 @@ class Generator:
             "block-referers": "bad.test",
         }
         names = self._random.sample(sorted(options), self._random.choice((1, 1, 2)))
-        if self._responses_random.random() < 0.3:
-            more = {
-                "proxy-redirect-from": "http://inner.test/",
-                "proxy-cookie-path": "/ /configured/",
-                "relative-redirects": "true",
-                "use-port-in-redirects": "true",
-            }
-            name = self._responses_random.choice(sorted(more))
-            options[name] = more[name]
-            names.append(name)
+        more = random_setting(self._responses_random)
+        options |= more
+        names += more
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -656,6 +597,6 @@ class Generator:
         found = [(name, pick(values)) for share, name, values in optional if self._chance(share)]
         rest = self._responses_random
         found += [
-            (name, rest.choice(values)) for share, name, values in _ANSWERS if rest.random() < share
+            (name, rest.choice(values)) for share, name, values in ANSWERS if rest.random() < share
         ]
         return tuple(found)

@@ -226,8 +226,6 @@ cdef class Exchange(UpstreamUser):
                 return self.reply(500, b"", F_INVALID)
         if self.grpc:
             bound_by_client(self, at.base, at.head)
-        if self.rule.response_rewrite is not None and self.rule.response_rewrite.wants_host:
-            self.host = at.base[at.head.host_off:at.head.host_off + at.head.host_len].lower()
         if self.web is not None:
             self.web.begin_request(at.base, at.head)
         if self.body.trailers.size:

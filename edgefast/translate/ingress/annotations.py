@@ -32,14 +32,13 @@ from edgefast.translate.ingress.annotation_fields import (
 )
 from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.balancing import ALGORITHMS, translate_balancing
-from edgefast.translate.ingress.configmap import Globals, Note, ResponseValues, parse_size
+from edgefast.translate.ingress.configmap import Globals, Note, parse_size
 from edgefast.translate.ingress.known import KNOWN
-from edgefast.translate.ingress.response_rewrite import translate_responses
+from edgefast.translate.ingress.response_rewrite import read_responses, translate_responses
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
 from edgefast.translate.ingress.values import (
     AUTH_PARTS,
     BASIC,
-    COOKIE_DOMAIN,
     HEADERS,
     METHODS,
     PATH_WITH_GROUPS,
@@ -466,22 +465,8 @@ class _Reader:
         return self._settings.body_size if found is None else found
 
     def _responses(self) -> ResponseRewrite | None:
-        values, default = self._values, self._settings.responses
         made, notes = translate_responses(
-            ResponseValues(
-                redirect_from=self._or(
-                    default.redirect_from, values.text, "proxy-redirect-from", URL_SPACED
-                ),
-                redirect_to=self._or(
-                    default.redirect_to, values.text, "proxy-redirect-to", URL_SPACED
-                ),
-                cookie_domain=self._or(
-                    default.cookie_domain, values.text, "proxy-cookie-domain", COOKIE_DOMAIN
-                ),
-                cookie_path=self._or(
-                    default.cookie_path, values.text, "proxy-cookie-path", URL_SPACED
-                ),
-            )
+            read_responses(self._or, self._values.text, self._settings.responses)
         )
         for note in notes:
             self._add(note)

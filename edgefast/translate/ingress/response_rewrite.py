@@ -10,6 +10,7 @@ Must never: approximate a value; a rewrite is served exactly, or not at all.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -27,8 +28,9 @@ from edgefast.api.edge.response_rewrite import (
 )
 from edgefast.api.model.regex import check_regex, count_groups
 from edgefast.translate.ingress.configmap import Note, ResponseValues
+from edgefast.translate.ingress.values import COOKIE_DOMAIN, URL_SPACED
 
-__all__ = ["absolute_locations", "translate_responses"]
+__all__ = ["absolute_locations", "read_responses", "translate_responses"]
 
 _VARIABLES = {"$scheme": "{scheme}", "$host": "{host}"}
 _VARIABLE = re.compile(r"\$(?:[0-9]|\w+|\{\w+\})")
@@ -37,6 +39,20 @@ _UNCHANGED = {
     "proxy-cookie-domain": "the Domain of cookies is unchanged",
     "proxy-cookie-path": "the Path of cookies is unchanged",
 }
+
+
+def read_responses(
+    read: Callable[[str, Callable[..., str], str, object], str],
+    text: Callable[..., str],
+    default: ResponseValues,
+) -> ResponseValues:
+    """Read the annotations; `read` gives a default in place of a value that is missing or not valid."""
+    return ResponseValues(
+        redirect_from=read(default.redirect_from, text, "proxy-redirect-from", URL_SPACED),
+        redirect_to=read(default.redirect_to, text, "proxy-redirect-to", URL_SPACED),
+        cookie_domain=read(default.cookie_domain, text, "proxy-cookie-domain", COOKIE_DOMAIN),
+        cookie_path=read(default.cookie_path, text, "proxy-cookie-path", URL_SPACED),
+    )
 
 
 class _Unserved(Exception):
