@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ingress.generate_responses import ANSWERS, random_responses, random_setting
+from ingress.generate_responses import random_answers, random_responses, random_setting
 from ingress.message import AUTH_STATUS, BACKEND_STATUS, Request
 from proxy.pki import Authority, Pair
 
@@ -595,8 +595,5 @@ class Generator:
             (0.05, "Referer", ("bad.test", "bad.test/x")),
         )
         found = [(name, pick(values)) for share, name, values in optional if self._chance(share)]
-        rest = self._responses_random
-        found += [
-            (name, rest.choice(values)) for share, name, values in ANSWERS if rest.random() < share
-        ]
+        found += random_answers(self._responses_random)
         return tuple(found)

@@ -10,7 +10,7 @@ from random import Random
 from ingress.message import BACKEND_COOKIES, BACKEND_LOCATION
 
 #: Headers that the scripted backend answers with: share, name, values.
-ANSWERS = (
+_ANSWERS = (
     (0.3, BACKEND_LOCATION, ("http://inner.test/x?a=/", "/x/y", "https://other.test/")),
     (
         0.3,
@@ -70,3 +70,10 @@ def random_setting(random: Random) -> dict[str, str]:
     }
     name = random.choice(sorted(more))
     return {name: more[name]}
+
+
+def random_answers(random: Random) -> list[tuple[str, str]]:
+    """Headers of a request that tell the scripted backend its answer."""
+    return [
+        (name, random.choice(values)) for share, name, values in _ANSWERS if random.random() < share
+    ]
