@@ -26,10 +26,20 @@ _TRAFFIC = (
     "proxy-body-size",
     "proxy-read-timeout",
     "proxy-send-timeout",
+    "proxy-connect-timeout",
+    "proxy-next-upstream-timeout",
+    "load-balance",
+    "upstream-hash-by",
     "affinity",
     "session-cookie-name",
     "session-cookie-path",
     "session-cookie-max-age",
+    "session-cookie-expires",
+    "session-cookie-domain",
+    "session-cookie-samesite",
+    "session-cookie-conditional-samesite-none",
+    "session-cookie-secure",
+    "session-cookie-change-on-failure",
 )
 #: Annotations that a SecurityPolicy serves.
 _ACCESS = (
@@ -170,6 +180,8 @@ class Comments:
             about = "form of the Location of ingress-nginx"
         elif spec.backend_protocol is not None:
             about = "backend-protocol"
+        elif spec.response_rewrite is not None:
+            about = "proxy-redirect-*, proxy-cookie-*"
         else:
             about = "canary-by-cookie"
         names = ", ".join(f"{namespace}/{one}" for one in ingresses)

@@ -100,10 +100,13 @@ def name_filter(spec: HTTPRouteFilterSpec) -> str:
             "no-slash" if form.trailing_slash == "Remove" else "",
             "port" if form.port == "Always" else "",
             "no-query" if form.query == "Remove" else "",
+            "relative" if form.origin == "Remove" else "",
         )
         return "-".join(("redirect", *filter(None, parts)))
     if spec.backend_protocol is not None:
         return "backend-http2"
+    if spec.response_rewrite is not None:
+        return "rewrite-responses"
     cookies = [one for match in spec.matches for one in match.cookies]
     return _join("cookie", "-".join(f"{one.name}-{one.value}" for one in cookies))
 

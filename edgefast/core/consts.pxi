@@ -72,6 +72,8 @@ cdef enum:
     SPAN_TRIES = 16  # tries of a request that have spans: the first ones, and the last
     SPAN_CALLS = 8  # calls of authorisation services of a request that have spans: the first ones
     PATH_REWRITTEN = 8192  # bytes of a path that a regular expression has rewritten
+    COOKIE_ATTRIBUTES = 32  # of a cookie whose Domain or Path a rule rewrites; a response with more is not valid
+    REWRITE_GROWTH = 65536  # bytes that rewrites of Location and Set-Cookie add to a response; one with more is not valid
     LOG_FIELD = 512  # bytes of a client-sent value in a log line; the rest is cut
     AUTH_ANSWER = 65536  # bytes of an authorisation service's answer, and of its lines that are passed on; more is none (docs/reference/policies.md)
     CHECK_ANSWER = 196608  # bytes of a message of gRPC that is one: headers and a body as large as AUTH_ANSWER, and what is around them

@@ -49,6 +49,7 @@ _WORDS = {
     "rate_limits": "rate limits",
     "ext_auth": "external authorization",
     "direct": "answer of its own",
+    "response_rewrite": "rewrites of responses",
 }
 _OF_POLICIES = {"policies": "policies", "settings": "settings of policies"}
 _ORDER: tuple[Kind, ...] = ("opened", "refused", "lost", "gained", "owner", "answer", "rule")

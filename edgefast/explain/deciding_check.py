@@ -414,4 +414,6 @@ def write_location(
     target = path + query
     if redirect.trim_slash:
         target = target.removesuffix(b"/")
+    if redirect.relative and target.startswith(b"/") and not target.startswith(b"//"):
+        return target.decode("utf-8", "surrogateescape")
     return b"".join((scheme.encode(), b"://", name, target)).decode("utf-8", "surrogateescape")

@@ -30,7 +30,13 @@ from edgefast.translate.match.hostname import narrower
 
 _KNOWN = 3  # problems of a proxy that are told
 _EMPTY = {"regex": '""'}
-_SETTINGS = {"request_timeout": "request", "idle_timeout": "idle", "send_timeout": "send"}
+_SETTINGS = {
+    "request_timeout": "request",
+    "idle_timeout": "idle",
+    "send_timeout": "send",
+    "connect_timeout": "connect",
+    "retry_timeout": "retries",
+}
 _OF_STORE = "EdgeGateway rateLimit.backend: "
 #: Reasons of problems that keep limits from counting.
 UNCOUNTED = ("NotCounted", "EvictingStore")
@@ -61,6 +67,8 @@ def list_filters(rule: ir.Rule) -> tuple[str, ...]:
             path = rule.rewrite.path
             what = {"full": "path", "prefix": "prefix", "regex": f"every {path.pattern}"}[path.kind]
             found.append(f"rewrite {what} to {path.value or _EMPTY.get(path.kind, '/')}")
+    if rule.response_rewrite is not None:
+        found += _list_response_rewrites(rule.response_rewrite)
     if rule.direct is not None:
         kind = f", {rule.direct.content_type}" if rule.direct.content_type else ""
         size = len(rule.direct.body)
@@ -70,6 +78,20 @@ def list_filters(rule: ir.Rule) -> tuple[str, ...]:
     if rule.cors is not None:
         found.append(f"CORS for {', '.join(rule.cors.allow_origins) or 'no origin'}")
     return tuple(found)
+
+
+def _list_response_rewrites(one: ir.ResponseRewrite) -> list[str]:
+    lists = (
+        ("Location", one.locations),
+        ("Domain of cookies", one.cookie_domains),
+        ("Path of cookies", one.cookie_paths),
+    )
+    kinds = {"prefix": "prefix", "exact": "value", "regex": "every"}
+    return [
+        f"rewrite {name} in responses: {kinds[each.kind]} {each.pattern} to {each.value or _EMPTY['regex']}"
+        for name, rewrites in lists
+        for each in rewrites
+    ]
 
 
 def _describe_asked(requested: ir.ExtAuth) -> str:

@@ -313,9 +313,9 @@ def _way_of(served: Served, share: ir.BackendRef, by: ir.LoadBalancer | None) ->
 
 
 def _timeouts(rule: ir.Rule, http: ir.HttpSettings, settings: Mapping[str, Setting]) -> TimeoutPart:
-    own, idle, send = (
+    own, idle, send, connect = (
         settings[name].value if name in settings else None
-        for name in ("request_timeout", "idle_timeout", "send_timeout")
+        for name in ("request_timeout", "idle_timeout", "send_timeout", "connect_timeout")
     )
     if own is None and rule.timeouts is not None:
         own = rule.timeouts.request
@@ -323,7 +323,7 @@ def _timeouts(rule: ir.Rule, http: ir.HttpSettings, settings: Mapping[str, Setti
     return TimeoutPart(
         request=http.route_timeout if own is None else own,
         backend_request=single or 0,
-        connect=http.connect_timeout,
+        connect=http.connect_timeout if connect is None else connect,
         stream_idle=http.stream_idle_timeout if idle is None else idle,
         send=send or 0,
         default=own is None,

@@ -26,6 +26,16 @@ _WORDS = {
     "round_robin": "endpoints in turn",
     "random": "random endpoint",
 }
+_KINDS = {
+    "source": "the client's address",
+    "host": "host",
+    "target": "request URI",
+    "path": "path",
+    "query": "query",
+    "header": "header",
+    "cookie": "cookie",
+    "param": "parameter",
+}
 #: Flags of lines that go no further.
 HIDDEN = lib.EF_SPAN_HOP | lib.EF_SPAN_NOMINATED
 
@@ -50,6 +60,8 @@ def describe_balancer(one: ir.LoadBalancer) -> str:
 
 
 def _describe_key(one: ir.HashPolicy) -> str:
+    if one.parts:
+        return ", ".join(f"{_KINDS[each.kind]} {each.name}".rstrip() for each in one.parts)
     if one.source:
         return "the client's address"
     if one.cookie is not None:
@@ -83,6 +95,13 @@ def choose_endpoint(
 
 def read_key(one: ir.HashPolicy, head: Head, client: str, http: ir.HttpSettings) -> bytes | None:
     """Return what is hashed; None: the request has nothing of it."""
+    if one.parts:
+        values = [_read_part(each, head, client, http) for each in one.parts]
+        return (
+            b"\0".join(each or b"" for each in values)
+            if any(each is not None for each in values)
+            else None
+        )
     if one.source:
         return client.encode()
     if one.cookie is not None:
@@ -90,6 +109,25 @@ def read_key(one: ir.HashPolicy, head: Head, client: str, http: ir.HttpSettings)
             (value for value in read_cookies(head, one.cookie.name.encode()) if value), None
         )
     found = list(_in_headers(one, head, http) if one.headers else _in_params(one, head))
+    return b"\0".join(found) if found else None
+
+
+def _read_part(one: ir.HashPart, head: Head, client: str, http: ir.HttpSettings) -> bytes | None:
+    plain = {
+        "source": client.encode(),
+        "host": head.host.encode(),
+        "target": head.target,
+        "path": head.target.partition(b"?")[0],
+        "query": head.query,
+    }
+    if one.kind in plain:
+        return plain[one.kind]
+    if one.kind == "cookie":
+        return next((value for value in read_cookies(head, one.name.encode()) if value), None)
+    if one.kind == "header":
+        found = list(_in_headers(ir.HashPolicy(headers=(one.name,)), head, http))
+    else:
+        found = list(_in_params(ir.HashPolicy(params=(one.name,)), head))
     return b"\0".join(found) if found else None
 
 

@@ -40,6 +40,7 @@ _REASONS = {
 }  # fmt: skip
 _SETTINGS = {
     "body_size": "request body", "request_timeout": "request", "idle_timeout": "idle", "send_timeout": "send",
+    "connect_timeout": "connect", "retry_timeout": "retries",
 }  # fmt: skip
 
 

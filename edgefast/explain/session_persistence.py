@@ -77,7 +77,21 @@ def describe_session(one: ir.SessionPersistence) -> str:
     times = [write_time(one.absolute)] if one.absolute else []
     times += [f"until a client is idle for {write_time(one.idle)}"] if one.idle else []
     lasting = f", for {', '.join(times)}" if one.absolute else f", {times[0]}" if times else ""
-    return f"clients stay with their endpoint by {named}{lasting}"
+    if one.first:
+        lasting += ", before weights"
+    if one.stays:
+        lasting += ", also after failures"
+    return f"clients stay with their endpoint by {named}{_describe_cookie(one)}{lasting}"
+
+
+def _describe_cookie(one: ir.SessionPersistence) -> str:
+    """Return the attributes of a cookie that differ from the defaults, "" without any."""
+    same_site = {"none_if_supported": "None if supported"}.get(one.same_site, one.same_site.title())
+    parts = [f"Domain={one.domain}"] if one.domain else []
+    parts += ["Secure"] if one.secure else []
+    parts += [f"SameSite={same_site}"] if one.same_site not in ("strict", "unset") else []
+    parts += ["no SameSite"] if one.same_site == "unset" else []
+    return f" ({', '.join(parts)})" if parts and not one.header else ""
 
 
 def name_endpoint(

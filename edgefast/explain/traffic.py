@@ -20,7 +20,15 @@ LISTENER = "EdgeProxy spec.http.bodySize"
 #: How names of GRPCRoutes begin.
 _CALLS = "grpcroute/"
 #: Fields of ir.Traffic in the order in which they are told.
-FIELDS = ("body_size", "request_timeout", "idle_timeout", "send_timeout", "max_connection_requests")
+FIELDS = (
+    "body_size",
+    "request_timeout",
+    "idle_timeout",
+    "send_timeout",
+    "connect_timeout",
+    "retry_timeout",
+    "max_connection_requests",
+)
 #: Those of them that are counts of what a backend has: 0 is none of it, not without end.
 COUNTS = (
     "max_connections",

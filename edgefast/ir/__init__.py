@@ -8,6 +8,7 @@ never hold a Kubernetes object, a clock reading or an open resource.
 """
 
 from edgefast.ir.backend import HashCookie as HashCookie
+from edgefast.ir.backend import HashPart as HashPart
 from edgefast.ir.backend import HashPolicy as HashPolicy
 from edgefast.ir.backend import HealthCheck as HealthCheck
 from edgefast.ir.backend import LoadBalancer as LoadBalancer
@@ -44,10 +45,12 @@ from edgefast.ir.fleet import Protocol as Protocol
 from edgefast.ir.fleet import RateLimit as RateLimit
 from edgefast.ir.fleet import RateLimitStore as RateLimitStore
 from edgefast.ir.fleet import Redirect as Redirect
+from edgefast.ir.fleet import ResponseRewrite as ResponseRewrite
 from edgefast.ir.fleet import Retry as Retry
 from edgefast.ir.fleet import Rewrite as Rewrite
 from edgefast.ir.fleet import Rule as Rule
 from edgefast.ir.fleet import Secret as Secret
+from edgefast.ir.fleet import TextRewrite as TextRewrite
 from edgefast.ir.fleet import Timeouts as Timeouts
 from edgefast.ir.fleet import UpstreamProtocol as UpstreamProtocol
 from edgefast.ir.fleet import UpstreamTls as UpstreamTls

@@ -97,6 +97,13 @@ class RetryConstraint(Struct, frozen=True, gc=False):
     count_interval: int = 1000
 
 
+class HashPart(Struct, frozen=True, gc=False):
+    """One of several parts of a request that decide together."""
+
+    kind: Literal["source", "host", "target", "path", "query", "header", "cookie", "param"]
+    name: str = ""  # of the last three; of a header in lower case
+
+
 class HashPolicy(Struct, frozen=True, gc=False):
     """What of a request decides which endpoint it gets: one of its parts (BackendTrafficPolicy loadBalancer.consistentHash).
 
@@ -107,6 +114,7 @@ class HashPolicy(Struct, frozen=True, gc=False):
     headers: tuple[str, ...] = ()  # those that the request has, together
     cookie: HashCookie | None = None
     params: tuple[str, ...] = ()  # of its query, as well
+    parts: tuple[HashPart, ...] = ()  # all of them, in their order
 
 
 class LoadBalancer(Struct, frozen=True, gc=False):
@@ -133,6 +141,12 @@ class SessionPersistence(Struct, frozen=True, gc=False):
     idle: int = 0
     permanent: bool = False  # the cookie says when it ends, which is after `absolute`
     path: str = "/"  # of cookies
+    domain: str = ""  # of cookies; "": the host of the request alone
+    # of cookies: none_if_supported leaves it out for clients that reject None
+    same_site: Literal["strict", "lax", "none", "none_if_supported", "unset"] = "strict"
+    secure: bool = False  # of cookies, also without TLS
+    stays: bool = False  # when its endpoint fails, while that exists
+    first: bool = False  # before weights: it keeps its backend, too
 
 
 def name_session(route: str, rule: str | int) -> str:

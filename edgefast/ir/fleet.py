@@ -63,6 +63,7 @@ class Redirect(Struct, frozen=True, gc=False):
     # Not "": the Location, with {variables} and \\1 to \\9 of `pattern`, before the query; the fields above it are not used.
     template: str = ""
     pattern: str = ""  # RE2, searched in the path
+    relative: bool = False  # path and query alone
 
 
 class Rewrite(Struct, frozen=True, gc=False):
@@ -70,6 +71,24 @@ class Rewrite(Struct, frozen=True, gc=False):
 
     hostname: str = ""
     path: PathRewrite | None = None
+
+
+class TextRewrite(Struct, frozen=True, gc=False):
+    """One rewrite of a value (HTTPRouteFilter responseRewrite)."""
+
+    # prefix: the value begins with `pattern`; exact: it is `pattern`, in any case and without a dot before it; regex: every match
+    # of `pattern` (RE2) in it
+    kind: Literal["prefix", "exact", "regex"]
+    pattern: str
+    value: str  # of regex: \\1 to \\9 stand for its groups; of a location: {scheme} and {host} for those of the request
+
+
+class ResponseRewrite(Struct, frozen=True, gc=False):
+    """Changes of headers in responses of backends (HTTPRouteFilter responseRewrite). Of each tuple the first that matches applies."""
+
+    locations: tuple[TextRewrite, ...] = ()  # Location, and the URL in Refresh
+    cookie_domains: tuple[TextRewrite, ...] = ()  # Domain in Set-Cookie; "" leaves it out
+    cookie_paths: tuple[TextRewrite, ...] = ()  # Path in Set-Cookie
 
 
 class Mirror(Struct, frozen=True, gc=False):
@@ -176,6 +195,7 @@ class Rule(Struct, frozen=True, gc=False):
     lost: tuple[tuple[str, str], ...] = ()  # units that do not hold here, and by whom; for explain
     direct: DirectResponse | None = None
     session: SessionPersistence | None = None  # its own, before all that is no override
+    response_rewrite: ResponseRewrite | None = None
 
     def units(self) -> tuple[str, ...]:
         """Return the names of all units that the rule and its shares name, each once."""

@@ -162,6 +162,8 @@ class Traffic(Struct, frozen=True, gc=False):
     request_timeout: int | None = None  # the whole answer
     idle_timeout: int | None = None  # neither side sends anything
     send_timeout: int | None = None  # the backend takes nothing of what waits for it
+    connect_timeout: int | None = None  # of a connection to an endpoint
+    retry_timeout: int | None = None  # from the first attempt to the beginning of the last
     fault: Fault | None = None
     override: tuple[ResponseOverride, ...] | None = None  # the first that matches
     compression: Compression | None = None

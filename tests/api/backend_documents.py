@@ -12,7 +12,13 @@ from edgefast.api.edge.active_health_check import (
 from edgefast.api.edge.backendtrafficpolicy import TrafficSession
 from edgefast.api.edge.circuit_breaker import RetryBudget
 from edgefast.api.edge.health_check import PassiveHealthCheck
-from edgefast.api.edge.load_balancer import ConsistentHash, HashCookie, LoadBalancer, SlowStart
+from edgefast.api.edge.load_balancer import (
+    ConsistentHash,
+    HashCookie,
+    HashPart,
+    LoadBalancer,
+    SlowStart,
+)
 from edgefast.api.edge.zone_aware import ZoneAware
 
 Document = dict[str, Any]
@@ -96,8 +102,13 @@ BACKEND_DOCUMENTS: dict[type, list[Document]] = {
     SlowStart: [{"window": one} for one in ("0s", "1ms", "1h", "61m")],
     ConsistentHash: [
         {"type": kind, **part}
-        for kind in ("SourceIP", "Header", "Headers", "Cookie", "QueryParams")
-        for part in _PARTS
+        for kind in ("SourceIP", "Header", "Headers", "Cookie", "QueryParams", "Parts")
+        for part in (*_PARTS, {"parts": [{"type": "Path"}]})
+    ],
+    HashPart: [
+        {"type": kind, **name}
+        for kind in ("SourceIP", "RequestURI", "Header", "Cookie", "QueryParam")
+        for name in ({}, {"name": "a"})
     ],
     HashCookie: [
         {"name": "c", **ttl, **attributes}

@@ -23,6 +23,11 @@ from edgefast.api.edge.httproutefilter import (
 from edgefast.api.edge.jwt import JWT, JWTExtractor, JWTProvider, LocalJWKS, RemoteJWKS
 from edgefast.api.edge.policy_target import PolicyTargetReference
 from edgefast.api.edge.response_override import ResponseOverride, StatusCodeMatch, StatusCodeRange
+from edgefast.api.edge.response_rewrite import (
+    CookieDomainRewrite,
+    CookiePathRewrite,
+    LocationRewrite,
+)
 from edgefast.api.edge.securitypolicy import (
     AuthorizationOperation,
     AuthorizationPrincipal,
@@ -71,6 +76,13 @@ _SETTINGS: list[Document] = [
     {"timeout": {"http": {"streamIdleTimeout": "1s"}}},
     *({"timeout": one} for one in ({}, {"http": {}}, {"http": {"sendTimeout": "1s"}})),
     {"circuitBreaker": {"maxConnections": 1}, "loadBalancer": {"type": "Random"}},
+]
+_TEXT_REWRITES: list[Document] = [
+    {"from": pattern, "to": to} for pattern in ("/", "(") for to in ("/", "", r"/\1")
+] + [
+    {"type": "RegularExpression", "from": pattern, "to": to}
+    for pattern in ("/", "(", "a(?=b)", "(a)")
+    for to in ("a", r"\1", "")
 ]
 _COMPRESSORS: list[list[Document]] = [
     [{"type": "Gzip"}],
@@ -187,7 +199,8 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
         )
     ],
     HTTPRouteFilterSpec: [
-        {**rewrite, **answer, **form}
+        {**rewrite, **answer, **form, **response}
+        for response in ({}, {"responseRewrite": {}})
         for form in ({}, {"redirect": {}})
         for rewrite in (
             {},
@@ -202,6 +215,11 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
         )
         for answer in ({}, {"directResponse": {}})
     ],
+    LocationRewrite: _TEXT_REWRITES,
+    CookieDomainRewrite: [
+        {"type": "Exact", **one, "to": one["to"].replace("/", "a")} for one in _TEXT_REWRITES
+    ],
+    CookiePathRewrite: _TEXT_REWRITES,
     RegexPathModifier: [
         {"type": "ReplaceRegexMatch"},
         {"type": "ReplaceRegexMatch", "replaceRegexMatch": {"pattern": "a", "substitution": "b"}},

@@ -18,6 +18,21 @@ BALANCERS = (
             ir.HashPolicy(cookie=ir.HashCookie("c")),
             ir.HashPolicy(cookie=ir.HashCookie("d", ttl=60, attributes="; Path=/")),
             *(ir.HashPolicy(params=one) for one in (("q",), ("r", "q", "x-a"))),
+            ir.HashPolicy(parts=(ir.HashPart("target"), ir.HashPart("host"))),
+            ir.HashPolicy(
+                parts=tuple(
+                    ir.HashPart(kind, name)
+                    for kind, name in (
+                        ("path", ""),
+                        ("query", ""),
+                        ("source", ""),
+                        ("cookie", "c"),
+                        ("header", "x-b"),
+                        ("param", "q"),
+                    )
+                )
+            ),
+            ir.HashPolicy(parts=(ir.HashPart("header", "x-a"), ir.HashPart("param", "q"))),
         )
     ),
 )

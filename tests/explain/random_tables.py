@@ -246,12 +246,14 @@ class Tables:
     def _redirect(self) -> ir.Redirect:
         pick = self._random.choice
         path = ir.PathRewrite(kind=pick(["full", "prefix"]), value=pick(["/new", "", "/n/w"]))
+        status = pick([301, 302, 307, 308])
         return ir.Redirect(
-            status=pick([301, 302, 307, 308]),
+            status=status,
             scheme=pick(["", "http", "https"]),
             hostname=pick(["", "else.test"]),
             port=pick([0, 0, 80, 443, 8443]),
             path=path if self._chance(50) else None,
+            relative=status == 307,
         )
 
     def _unit(self, name: str) -> ir.PolicyUnit:

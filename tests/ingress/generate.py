@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from ingress.generate_responses import random_answers, random_responses, random_setting
 from ingress.message import AUTH_STATUS, BACKEND_STATUS, Request
 from proxy.pki import Authority, Pair
 
@@ -188,6 +189,7 @@ class Generator:
         """`without`: annotations and settings of the ConfigMap that are left out, with the expression of their values."""
         self._random = random.Random(seed)
         self._of_limits = random.Random(f"limits {seed}")  # the other choices stay as they are
+        self._responses_random = random.Random(f"responses {seed}")
         self._without = without
         self._size = size
         self._hosts: list[str] = list(HOSTS)
@@ -322,6 +324,8 @@ class Generator:
         for share, group in groups:
             if self._chance(share):
                 found |= group()
+        if self._responses_random.random() < 0.25:
+            found |= random_responses(self._responses_random)
         if self._chance(0.5):
             found.setdefault("ssl-redirect", "false")
         if self._chance(0.2):
@@ -529,6 +533,9 @@ class Generator:
             "block-referers": "bad.test",
         }
         names = self._random.sample(sorted(options), self._random.choice((1, 1, 2)))
+        more = random_setting(self._responses_random)
+        options |= more
+        names += more
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -603,6 +610,6 @@ class Generator:
             (0.05, "User-Agent", ("my Curl/1", "bot", "botx")),
             (0.05, "Referer", ("bad.test", "bad.test/x")),
         )
-        return tuple(
-            (name, pick(values)) for share, name, values in optional if self._chance(share)
-        )
+        found = [(name, pick(values)) for share, name, values in optional if self._chance(share)]
+        found += random_answers(self._responses_random)
+        return tuple(found)

@@ -13,6 +13,8 @@ Headers = tuple[tuple[str, str], ...]
 
 #: Request headers that the scripted services obey.
 BACKEND_STATUS = "x-answer-status"
+BACKEND_LOCATION = "x-answer-location"
+BACKEND_COOKIES = "x-answer-cookies"  # separated by "|"
 AUTH_STATUS = "x-auth-answer"
 #: What the scripted authentication service adds to each answer.
 AUTH_ANSWER: Headers = (
@@ -92,3 +94,11 @@ def answer_auth(headers: Iterable[tuple[str, str]]) -> tuple[int, Headers]:
 def answer_backend(headers: Iterable[tuple[str, str]]) -> int:
     """Status of the scripted backend: as the request's `x-answer-status` asks, else 200."""
     return int(first(headers, BACKEND_STATUS) or 200)
+
+
+def answer_headers(headers: Iterable[tuple[str, str]]) -> Headers:
+    """Location and Set-Cookie of the scripted backend, as the request asks."""
+    headers = tuple(headers)
+    location, cookies = first(headers, BACKEND_LOCATION), first(headers, BACKEND_COOKIES)
+    found = [("Location", location)] if location else []
+    return (*found, *(("Set-Cookie", one) for one in cookies.split("|") if one))

@@ -379,6 +379,10 @@ class _Render:
         if not settings.target.startswith(("http://", "https://")):
             put(rewrite)
         put(f"proxy_pass http://{_pool(location.backend)};")
+        if settings.redirect_from in ("default", "off"):
+            put(f"proxy_redirect {settings.redirect_from};")
+        elif settings.redirect_to != "off":
+            put(f"proxy_redirect {settings.redirect_from} {settings.redirect_to};")
 
     def _describe(self, server: Server, location: Location) -> None:
         """Variables of error pages: the Ingress, and the Service of its first rule for this path."""
@@ -492,7 +496,8 @@ class _Render:
             "proxy_set_header X-Scheme $pass_access_scheme;",
             "proxy_set_header X-Original-Forwarded-For $http_x_forwarded_for;",
             "proxy_set_header X-Original-Forwarded-Host $http_x_forwarded_host;",
-            'proxy_set_header Proxy ""; proxy_http_version 1.1; proxy_redirect off;',
+            'proxy_set_header Proxy ""; proxy_http_version 1.1;',
+            f"proxy_cookie_domain {settings.cookie_domain}; proxy_cookie_path {settings.cookie_path};",
         )
         if config.get("proxy-add-original-uri-header") == "true":
             put("proxy_set_header X-Original-URI $request_uri;")

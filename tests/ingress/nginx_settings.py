@@ -89,6 +89,10 @@ class Settings:
     #: None: no CORS. Else the regular expression of allowed origins, or "*", and the headers.
     cors_origins: str | None = None
     cors_headers: dict[str, str] = field(default_factory=dict)
+    redirect_from: str = "off"
+    redirect_to: str = "off"
+    cookie_domain: str = "off"
+    cookie_path: str = "off"
     unlimited: list[str] = field(default_factory=list)
 
 
@@ -179,7 +183,9 @@ def _read(reader: _Reader, config: dict[str, str]) -> Settings:
     _read_redirect(reader, found)
     _read_rewrite(reader, found, config)
     found.satisfy = (reader.get("satisfy", r"\s*(any|all)\s*") or "").strip()
-    found.port_in_redirect = reader.bool("use-port-in-redirects", False)
+    found.port_in_redirect = reader.bool(
+        "use-port-in-redirects", config.get("use-port-in-redirects") == "true"
+    )
     found.vhost = reader.get("upstream-vhost", rf"[{_PLAIN}\^\$\[\]\(\)\{{\}}\*\+\?\|&=\\]*") or ""
     found.allow = reader.ranges(
         "allowlist-source-range",
@@ -193,10 +199,21 @@ def _read(reader: _Reader, config: dict[str, str]) -> Settings:
     for name in ("limit-rps", "limit-rpm", "limit-connections"):
         if (limit := reader.int(name, 0, fatal=True)) > 0:
             found.limits[name] = limit
+    reader.get("upstream-hash-by", r"[A-Za-z0-9\-_${} ]*", fatal=True)
     found.burst = reader.int("limit-burst-multiplier", 5)
     exempt = reader.get("limit-allowlist", alias="limit-whitelist") or ""
     found.unlimited = [one.strip() for one in exempt.split(",") if one.strip()]
     found.intercepts = not reader.bool("disable-proxy-intercept-errors", False)
+    url = rf"[{_PLAIN},\?&= ]*"
+    domain = rf"(off|[{_PLAIN}]+\s+[{_PLAIN}]+)"
+    for name, pattern in (
+        ("redirect-from", url),
+        ("redirect-to", url),
+        ("cookie-domain", domain),
+        ("cookie-path", url),
+    ):
+        value = reader.get(f"proxy-{name}", pattern) or config.get(f"proxy-{name}", "off")
+        setattr(found, name.replace("-", "_"), value)
     _read_cors(reader, found)
     _read_response_headers(reader, found, config)
     found.denied = reader.denied

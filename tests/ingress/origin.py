@@ -11,7 +11,7 @@ import json
 import threading
 from collections.abc import Callable
 
-from ingress.message import answer_auth, answer_backend, first
+from ingress.message import answer_auth, answer_backend, answer_headers, first
 from ingress.nginx_config import AUTH, NUMBER
 
 Head = tuple[str, str, list[tuple[str, str]]]
@@ -53,7 +53,7 @@ class Origin:
             status, extra = answer_auth(headers)
             return _response(status, b"", extra)
         body = json.dumps({"method": method, "target": target, "headers": headers}).encode()
-        return _response(answer_backend(headers), body, ())
+        return _response(answer_backend(headers), body, answer_headers(headers))
 
 
 def _response(status: int, body: bytes, extra: tuple[tuple[str, str], ...]) -> bytes:

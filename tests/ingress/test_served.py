@@ -32,6 +32,7 @@ from ingress.message import (
     Backend,
     Request,
     answer_auth,
+    answer_headers,
 )
 from ingress.naive import Evaluator
 from ingress.naive.access import external_of
@@ -61,8 +62,6 @@ LEFT_OUT = {
     "permanent-redirect-code": ("30[0456]", "redirects with these statuses have a Location"),
     "temporal-redirect-code": ("30[0456]", "redirects with these statuses have a Location"),
     "block-cidrs": (ANY, "the 404 without any Ingress is given to all addresses"),
-    "relative-redirects": (ANY, "no effect, a warning"),
-    "use-port-in-redirects": (ANY, "no effect, a warning"),
     "block-user-agents": (ANY, "all locations answer 503"),
     "block-referers": (ANY, "all locations answer 503"),
     "cors-allow-origin": (".*null.*", "origins of http and https only"),
@@ -80,7 +79,7 @@ CLOSING_ANNOTATIONS: tuple[dict[str, str], ...] = (
 )
 #: Headers of the authentication service, which an explanation leaves open.
 SAID = frozenset(name.lower() for name, _ in AUTH_ANSWER)
-FIELDS = ("status", "location", "backend", "target", "sent")
+FIELDS = ("status", "location", "backend", "target", "sent", "response")
 
 
 def serve(objects: Objects) -> Ask:
@@ -124,8 +123,11 @@ def ask_table(served: Served, objects: Objects) -> Ask:
         _, space, name, port = part.name.split("/")[:4]
         pairs = [line.partition(": ") for line in part.head[1:]]
         sent = [(key.lower(), _read_value(value)) for key, _, value in pairs]
+        location, cookies = rewritten_headers(found, request)
         return Answer(
             200,
+            comparable(location),
+            response=cookies,
             backend=Backend(space, name, int(port)),
             target=part.head[0].split(" ")[1],
             sent=tuple(
@@ -138,6 +140,51 @@ def ask_table(served: Served, objects: Objects) -> Ask:
         )
 
     return ask
+
+
+#: A rewrite of a response, as an explanation describes it.
+_REWRITE = re.compile(
+    r"rewrite (Location|Domain of cookies|Path of cookies) in responses: (prefix|value|every) (\S+) to (\S+)"
+)
+
+
+def rewritten_headers(
+    found: Explanation, request: Request
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Location and cookies of the scripted backend after the rewrites of the rule."""
+    rewrites = [one.groups() for one in map(_REWRITE.match, found.filters) if one is not None]
+
+    def change(about: str, value: str) -> str:
+        for what, kind, pattern, to in rewrites:
+            if what != about:
+                continue
+            text = to.replace("{scheme}", request.scheme)
+            text = text.replace("{host}", name_of_host(request.host).lower())
+            plain = value.removeprefix(".").lower()
+            if kind == "every" and re.search(pattern, value):
+                return re.sub(pattern, text, value, count=1)
+            if kind == "prefix" and value.startswith(pattern):
+                return text + value.removeprefix(pattern)
+            if kind == "value" and plain == pattern:
+                return ("." if value.startswith(".") else "") + text
+        return value
+
+    def change_cookie(value: str) -> str:
+        parts = value.split("; ")
+        for at, one in enumerate(parts[1:], 1):
+            name, _, text = one.partition("=")
+            about = {"domain": "Domain of cookies", "path": "Path of cookies"}.get(name.lower())
+            parts[at] = f"{name}={change(about, text)}" if about else one
+        return "; ".join(parts)
+
+    location = ""
+    cookies = []
+    for name, value in answer_headers(request.headers):
+        if name == "Location":
+            location = change("Location", value)
+        else:
+            cookies.append(("set-cookie", change_cookie(value)))
+    return location, tuple(sorted(cookies))
 
 
 def _read_value(value: str) -> str:
@@ -227,7 +274,12 @@ def reduced(expected: Answer) -> Answer:
     )
     location = comparable(expected.location)
     location = re.sub(r"(=https?://[A-Za-z0-9.-]*)[.](?=:|%2F)", r"\1", location)  # of a sign-in
-    return replace(expected, backend=backend, sent=sent, location=location)
+    response = tuple(
+        one
+        for one in expected.response
+        if expected.backend and one[0] == "set-cookie" and one[1] not in dict(AUTH_ANSWER).values()
+    )
+    return replace(expected, backend=backend, sent=sent, location=location, response=response)
 
 
 def is_unsafe(target: str) -> bool:

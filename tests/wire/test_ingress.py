@@ -263,3 +263,46 @@ def test_error_pages() -> None:
         b"x-service-port": b"80",
     }
     assert {name: first.value(name) for name in wanted} == wanted
+
+
+def test_location_and_cookies_of_the_backend() -> None:
+    """proxy-redirect-*, proxy-cookie-* and the attributes of the session's own cookie."""
+    port = free_port()
+    rules = {
+        "proxy_redirect_from": "http://inner.test/",
+        "proxy_redirect_to": "/outer/",
+        "proxy_cookie_domain": "inner.test shop.test",
+        "proxy_cookie_path": "/ /outer/",
+        "affinity": "cookie",
+        "session_cookie_name": "place",
+        "session_cookie_samesite": "Lax",
+        "session_cookie_domain": "shop.test",
+        "session_cookie_secure": "true",
+    }
+
+    def redirect(message: Message) -> bytes:
+        cookie = ("Set-Cookie", "a=b; Domain=inner.test; Path=/x; HttpOnly")
+        return response(b"", 302, [("Location", "http://inner.test/x?a=b"), cookie])
+
+    with ScriptedOrigin(serving(redirect)) as origin:
+        objects = [
+            ingress("shop", **rules),
+            *make.service("web", [("127.0.0.1", origin.port)]),
+        ]
+        with (
+            Gateway(objects, arguments=arguments(port)),
+            Client(("127.0.0.1", port)) as client,
+        ):
+            answer = client.request("GET", "/", host="shop.test")
+    headers = [(name.lower().decode(), value.decode()) for name, value in answer.headers]
+    assert ("location", "http://shop.test/outer/x?a=b") in headers
+    backend, session = [value for name, value in headers if name == "set-cookie"]
+    assert backend == "a=b; Domain=shop.test; Path=/outer/x; HttpOnly"
+    assert session.startswith("place=1")
+    assert session.split("; ")[1:] == [
+        "Path=/",
+        "Domain=shop.test",
+        "HttpOnly",
+        "Secure",
+        "SameSite=Lax",
+    ]

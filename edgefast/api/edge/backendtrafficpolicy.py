@@ -19,9 +19,37 @@ from edgefast.api.edge.load_balancer import LoadBalancer
 from edgefast.api.edge.policy_target import MergeType, Newer, PolicyTarget, TargetReferences
 from edgefast.api.edge.response_override import ResponseOverride
 from edgefast.api.model.fail_closed import Closed
-from edgefast.api.model.fields import Duration, Element, Resource, Size
+from edgefast.api.model.fields import Duration, Element, Resource, Size, expects
 from edgefast.api.model.meta import ObjectMeta
-from edgefast.api.model.session_persistence import SessionPersistence
+from edgefast.api.model.session_persistence import SessionCookie, SessionPersistence
+
+
+class TrafficCookie(SessionCookie, frozen=True, kw_only=True):
+    """The cookie of a session, with its attributes."""
+
+    domain: Annotated[
+        Annotated[
+            str,
+            Meta(
+                max_length=253,
+                pattern=r"^\.?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?\Z",
+                extra=expects("a domain such as example.com"),
+            ),
+        ]
+        | None,
+        Meta(description="Its Domain. Absent: the host of the request alone."),
+    ] = None
+    same_site: Annotated[
+        Literal["Strict", "Lax", "None", "NoneIfSupported", "Unset"],
+        Meta(
+            description="Its SameSite. NoneIfSupported: None, and no attribute for browsers of 2019 and before that reject None "
+            "(by User-Agent). Unset: no attribute."
+        ),
+    ] = "Strict"
+    secure: Annotated[
+        Literal["Auto", "Always"],
+        Meta(description="Auto: Secure for requests over TLS. Always: Secure for all requests."),
+    ] = "Auto"
 
 
 class TrafficSession(SessionPersistence, frozen=True, kw_only=True):
@@ -33,6 +61,23 @@ class TrafficSession(SessionPersistence, frozen=True, kw_only=True):
             description="Longest idle time of a session; each answer renews it. Absent: no limit."
         ),
     ] = None
+    cookie: Annotated[
+        TrafficCookie | None, Meta(description="Settings of the cookie. Only with type Cookie.")
+    ] = None
+    change_on_failure: Annotated[
+        bool,
+        Meta(
+            description="true: if the endpoint of a session fails, the session moves to the endpoint that serves the request. "
+            "false: the session stays while its endpoint exists."
+        ),
+    ] = True
+    precedence: Annotated[
+        Literal["Weights", "Session"],
+        Meta(
+            description="Weights: the weights of backendRefs choose the backend of each request. Session: a session keeps its "
+            "backend while that has weight; weights choose for clients without a session."
+        ),
+    ] = "Weights"
 
 
 Share = Annotated[
@@ -134,10 +179,32 @@ class HTTPTrafficTimeout(Element, frozen=True, kw_only=True):
         Duration | None,
         Meta(description="Time in which the backend does not read data that waits for it."),
     ] = None
+    retry_timeout: Annotated[
+        Duration | None,
+        Meta(
+            description="Time since the first attempt in which another attempt may begin. Afterwards a failure is answered."
+        ),
+    ] = None
+
+
+class TCPTrafficTimeout(Element, frozen=True, kw_only=True):
+    """Timeouts of connections; 0s means no limit."""
+
+    connect_timeout: Annotated[
+        Duration | None,
+        Meta(
+            description="Time limit for a connection to an endpoint, TLS handshake included. Absent: EdgeProxy "
+            "`http.connectTimeout`."
+        ),
+    ] = None
 
 
 class TrafficTimeout(Element, frozen=True, kw_only=True):
     """Timeouts, by protocol."""
+
+    tcp: Annotated[
+        TCPTrafficTimeout | None, Meta(description="Timeouts of connections to endpoints.")
+    ] = None
 
     http: Annotated[HTTPTrafficTimeout | None, Meta(description="Timeouts of HTTP and gRPC.")] = (
         None

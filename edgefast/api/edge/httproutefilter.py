@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from edgefast.api.edge.response_rewrite import ResponseRewrite
 from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import (
     Element,
@@ -142,6 +143,10 @@ class RedirectForm(Element, frozen=True, kw_only=True):
             "unless `query` is Remove."
         ),
     ] = None
+    origin: Annotated[
+        Literal["Keep", "Remove"],
+        Meta(description="Remove: the Location has no scheme, host and port."),
+    ] = "Keep"
 
 
 class HTTPCookieMatch(Element, frozen=True, kw_only=True):
@@ -191,6 +196,13 @@ class HTTPRouteFilterSpec(Element, frozen=True, kw_only=True):
             description="The form of the Location of the rule's RequestRedirect, which must exist."
         ),
     ] = None
+    response_rewrite: Annotated[
+        ResponseRewrite | None,
+        Meta(
+            description="Changes of Location, Refresh and Set-Cookie in responses of the backend. Responses of edgefast itself "
+            "stay."
+        ),
+    ] = None
     backend_protocol: Annotated[
         Literal["HTTP2"] | None,
         Meta(
@@ -209,7 +221,7 @@ class HTTPRouteFilterSpec(Element, frozen=True, kw_only=True):
 
 
 class HTTPRouteFilter(Resource, frozen=True, kw_only=True):
-    """Rewrites by expression, answers of the proxy, forms of redirects and matches of cookies, for a rule of an HTTPRoute."""
+    """Rewrites of requests and responses, answers of the proxy, forms of redirects and matches of cookies, for a rule of an HTTPRoute."""
 
     metadata: ObjectMeta
     spec: HTTPRouteFilterSpec

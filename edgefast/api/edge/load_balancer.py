@@ -82,11 +82,29 @@ class HashCookie(Element, frozen=True, kw_only=True):
     ] = {}
 
 
+class HashPart(Element, frozen=True, kw_only=True):
+    """One part of a request as source of the hash."""
+
+    type: Annotated[
+        Literal[
+            "SourceIP", "Host", "RequestURI", "Path", "Query", "Header", "Cookie", "QueryParam"
+        ],
+        Meta(
+            description="SourceIP: the client address. Host: without port, in lower case. RequestURI: path and query as sent. "
+            "Path, Query: each of them. Header, Cookie, QueryParam: the one with `name`."
+        ),
+    ]
+    name: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=256)] | None,
+        Meta(description="Name of the header, cookie or query parameter."),
+    ] = None
+
+
 class ConsistentHash(Element, frozen=True, kw_only=True):
     """Requests with the same hash go to the same endpoint."""
 
     type: Annotated[
-        Literal["SourceIP", "Header", "Headers", "Cookie", "QueryParams"],
+        Literal["SourceIP", "Header", "Headers", "Cookie", "QueryParams", "Parts"],
         Meta(
             description="Source of the hash: the client address, or the field with the matching name."
         ),
@@ -101,6 +119,10 @@ class ConsistentHash(Element, frozen=True, kw_only=True):
         Annotated[tuple[HashParam, ...], Meta(min_length=1, max_length=16, extra=by_keys("name"))]
         | None,
         Meta(description="Query parameters. The hash includes all that the request has."),
+    ] = None
+    parts: Annotated[
+        Annotated[tuple[HashPart, ...], Meta(min_length=1, max_length=16)] | None,
+        Meta(description="Parts of the request. The hash includes all of them, in their order."),
     ] = None
 
 

@@ -174,9 +174,6 @@ ENVOY_GATEWAY = Project(
                 "responseOverride[].match.source": supported(
                     "BackendTrafficPolicy spec.responseOverride[].match.source, with the values Backend and Gateway"
                 ),
-                "timeout.tcp": supported(
-                    "EdgeProxy spec.http.connectTimeout, for all of a Gateway"
-                ),
                 "timeout.http.connectionIdleTimeout": supported(
                     "EdgeProxy spec.http.upstreamIdle, for all of a Gateway"
                 ),

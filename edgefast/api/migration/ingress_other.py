@@ -12,9 +12,9 @@ from edgefast.api.migration.field_mapping import FieldMapping, supported, unsupp
 _ALL = "of all routes of a Gateway"
 _BUFFERS = "edgefast streams answers, within EdgeProxy spec.http.bufferBytes"
 _FASTCGI = "edgefast does not support FastCGI"
-_HASHED = "the attributes of a cookie of BackendTrafficPolicy spec.loadBalancer.consistentHash; that of a session"
+_COOKIE = "BackendTrafficPolicy spec.sessionPersistence.cookie"
 _LASTS = "BackendTrafficPolicy spec.sessionPersistence.absoluteTimeout with lifetimeType Permanent, sent as Max-Age"
-_LOCATION = "edgefast forwards Location unchanged; the filter ResponseHeaderModifier replaces all of a header"
+_LOCATION = r"HTTPRouteFilter spec.responseRewrite.locations: text, or an expression (RE2, \1 in place of $1); {scheme} and {host} are those of the request"
 _SLOW = "edgefast does not throttle bandwidth; RateLimitFilter spec.global counts requests"
 _SUBSETS = "a key finds one endpoint"
 _SUITES = "cipher suites and versions (TLS 1.2 and 1.3) are fixed"
@@ -73,7 +73,7 @@ OTHERS: Mapping[str, FieldMapping] = {
     "from-to-www-redirect": supported(
         "an HTTPRoute of the other name with the filter RequestRedirect (hostname)"
     ),
-    "relative-redirects": unsupported("a Location of edgefast is an absolute URL"),
+    "relative-redirects": supported("HTTPRouteFilter spec.redirect.origin: Remove"),
     "use-port-in-redirects": supported("the filter RequestRedirect (port)"),
     "ssl-passthrough": supported("a TLSRoute at a listener of TLS with mode Passthrough"),
     "ssl-ciphers": unsupported(
@@ -118,27 +118,24 @@ OTHERS: Mapping[str, FieldMapping] = {
         "the default sessions, which are persistent: a client keeps its endpoint while it "
         "exists; balanced has no equivalent"
     ),
-    "affinity-canary-behavior": unsupported(
-        "weights take precedence over sessions, as with legacy: a client has a session with "
-        "each backend"
+    "affinity-canary-behavior": supported(
+        "BackendTrafficPolicy spec.sessionPersistence.precedence: Session for sticky, Weights for legacy"
     ),
     "session-cookie-name": supported("BackendTrafficPolicy spec.sessionPersistence.cookie.name"),
     "session-cookie-path": supported(
         "BackendTrafficPolicy spec.sessionPersistence.cookie.path, default /"
     ),
-    "session-cookie-domain": supported(f"{_HASHED} has no Domain"),
-    "session-cookie-samesite": supported(f"{_HASHED} is SameSite=Strict"),
-    "session-cookie-conditional-samesite-none": unsupported(
-        "edgefast does not distinguish clients by their names"
-    ),
-    "session-cookie-secure": supported("the default session cookie, which is Secure over TLS"),
+    "session-cookie-domain": supported(f"{_COOKIE}.domain"),
+    "session-cookie-samesite": supported(f"{_COOKIE}.sameSite, Strict by default"),
+    "session-cookie-conditional-samesite-none": supported(f"{_COOKIE}.sameSite: NoneIfSupported"),
+    "session-cookie-secure": supported(f"{_COOKIE}.secure: Always; Secure over TLS by default"),
     "session-cookie-max-age": supported(_LASTS),
     "session-cookie-expires": supported(_LASTS),
     "session-cookie-change-on-failure": supported(
-        "the default sessions: an endpoint that replaces a failed one sets its own session"
+        "BackendTrafficPolicy spec.sessionPersistence.changeOnFailure, true by default"
     ),
     "upstream-hash-by": supported(
-        "BackendTrafficPolicy spec.loadBalancer.consistentHash: an address, headers, a cookie or parameters; not the path"
+        "BackendTrafficPolicy spec.loadBalancer.consistentHash of type Parts (RequestURI, Path, Host, Header and others)"
     ),
     "upstream-hash-by-subset": unsupported(_SUBSETS),
     "upstream-hash-by-subset-size": unsupported(_SUBSETS),
@@ -166,7 +163,7 @@ OTHERS: Mapping[str, FieldMapping] = {
         "the appProtocol of the Service's port sets the backend's protocol; HTTP/1.0 is not used"
     ),
     "proxy-connect-timeout": supported(
-        f"EdgeProxy spec.http.connectTimeout (2s where nginx has 5s), {_ALL}"
+        "BackendTrafficPolicy spec.timeout.tcp.connectTimeout (2s by default where nginx has 5s)"
     ),
     "proxy-send-timeout": supported("BackendTrafficPolicy spec.timeout.http.sendTimeout"),
     "proxy-read-timeout": supported(
@@ -178,13 +175,11 @@ OTHERS: Mapping[str, FieldMapping] = {
     "proxy-next-upstream-tries": supported(
         "HTTPRoute spec.rules.retry.attempts, which does not count the first"
     ),
-    "proxy-next-upstream-timeout": supported(
-        "HTTPRoute spec.rules.timeouts.request, for all attempts together"
-    ),
-    "proxy-redirect-from": unsupported(_LOCATION),
-    "proxy-redirect-to": unsupported(_LOCATION),
-    "proxy-cookie-domain": unsupported("edgefast forwards cookies of backends unchanged"),
-    "proxy-cookie-path": unsupported("edgefast forwards cookies of backends unchanged"),
+    "proxy-next-upstream-timeout": supported("BackendTrafficPolicy spec.timeout.http.retryTimeout"),
+    "proxy-redirect-from": supported(_LOCATION),
+    "proxy-redirect-to": supported(_LOCATION),
+    "proxy-cookie-domain": supported("HTTPRouteFilter spec.responseRewrite.cookieDomains"),
+    "proxy-cookie-path": supported("HTTPRouteFilter spec.responseRewrite.cookiePaths"),
     "connection-proxy-header": unsupported("each connection has its own headers"),
     "fastcgi-index": unsupported(_FASTCGI),
     "fastcgi-params-configmap": unsupported(_FASTCGI),

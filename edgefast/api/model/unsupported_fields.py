@@ -76,7 +76,6 @@ UNSERVED: dict[str, dict[str, Closes]] = {
         **_under("spec", "nothing", "telemetry", "useClientProtocol"),
         # Which answers are meant.
         "spec.responseOverride[].match.headers": "object",
-        "spec.timeout.tcp": "nothing",
         **_under(
             "spec.timeout.http",
             "nothing",

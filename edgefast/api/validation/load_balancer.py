@@ -12,6 +12,7 @@ from edgefast.api.edge.load_balancer import (
     ConsistentHash,
     HashCookie,
     HashHeader,
+    HashPart,
     LoadBalancer,
     SlowStart,
 )
@@ -28,7 +29,10 @@ PARTS = {
     "Headers": ("headers", "headers"),
     "Cookie": ("cookie", "cookie"),
     "QueryParams": ("query_params", "queryParams"),
+    "Parts": ("parts", "parts"),
 }
+#: Types of parts that have a name.
+NAMED = ("Header", "Cookie", "QueryParam")
 
 
 @BOOK.on(
@@ -83,8 +87,8 @@ def check_window(one: SlowStart) -> Iterable[Violation]:
     cel=" && ".join(
         f"(self.type == '{kind}') == has(self.{name})" for kind, (_, name) in PARTS.items()
     ),
-    message="exactly the one of header, headers, cookie and queryParams that matches type must be "
-    "set",
+    message="exactly the one of header, headers, cookie, queryParams and parts that matches type "
+    "must be set",
 )
 def check_part(one: ConsistentHash) -> Iterable[Violation]:
     """There is one key."""
@@ -94,6 +98,22 @@ def check_part(one: ConsistentHash) -> Iterable[Violation]:
             yield Violation((name,), "Required", f"with type {kind}")
         if kind != one.type and message:
             yield Violation((name,), "Forbidden", f"with type {one.type}")
+
+
+@BOOK.on(
+    HashPart,
+    "type",
+    "name",
+    cel="(self.type in ['Header', 'Cookie', 'QueryParam']) == has(self.name)",
+    message="name must be set with types Header, Cookie and QueryParam, and only there",
+)
+def check_part_name(one: HashPart) -> Iterable[Violation]:
+    """One of several of its type."""
+    if one.type in NAMED and one.name is None:
+        return (Violation(("name",), "Required", f"with type {one.type}"),)
+    if one.type not in NAMED and one.name is not None:
+        return (Violation(("name",), "Forbidden", f"with type {one.type}"),)
+    return ()
 
 
 @BOOK.on(

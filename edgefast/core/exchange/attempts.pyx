@@ -136,6 +136,10 @@ cdef int relay_head(Exchange ex, const uint8_t *base, ef_head *head) except -1:
             return 0  # its connection is worth so many bytes
         end_override(ex)
         return 1
+    if ex.rule.response_rewrite is not None and not rewrite_response(ex, base, head):
+        ex.engine.count(G_UPSTREAM_PROTOCOL_ERRORS)
+        ex.fail(502, F_PROTOCOL)
+        return 1
     ex.status = head.response_status
     retry.enter(TRY_ANSWERED)
     if ex.grpc:

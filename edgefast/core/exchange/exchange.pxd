@@ -63,6 +63,8 @@ cdef class Exchange(UpstreamUser):
         ResponseCompressor compressor  # what encodes its answer, or says that it might; None: nothing does
         bytes accepts           # Accept-Encoding of its client, where a policy asks for it; None: there is none
         bytes validators        # If-None-Match of its client, likewise
+        bytes host              # of the request, lower case, where rewrites of its response name it (head/responserewrite.pyx)
+        bytes rewritten         # lines of its backend's response in place of those that were marked; None: there are none
         bytes new_cookies       # lines with its client's new cookies (policy/hashpolicy.pyx, sessionpolicy.pyx); None: it gets none
         NamedSession session    # what it says of its session; None: its rule has none
         Override override       # what is answered when the backend's answer has been read; None: that one
@@ -79,6 +81,7 @@ cdef class Exchange(UpstreamUser):
         int64_t request_timeout # ms; -1 unset (the default bounds the response head), 0 none
         int64_t idle_timeout    # ms
         int64_t send_timeout    # ms; 0 none
+        int64_t retry_timeout   # ms from its first attempt, after which no other one begins; 0 none
         int64_t send_deadline   # ms; the backend is to have taken something by then; 0: nothing waits for it
         size_t send_left        # bytes that it had not taken when it was looked at last
         int64_t client_deadline # ms; when its client gives up (grpc-timeout); 0: it does not say

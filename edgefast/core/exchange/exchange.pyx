@@ -122,7 +122,7 @@ cdef class Exchange(UpstreamUser):
                 keep_error_request(self, at)
         if self.body.limit and self.body.announced > self.body.limit:
             return self.refuse_body()
-        self.backend = self.rule.choose()
+        self.backend = self.rule.choose() if self.rule.traffic is None else choose_backend(self, at)
         if self.backend is None:
             return self.answer(500, b"", F_INVALID)
         if self.backend.traffic is not None and self.backend.traffic.apply_backend_policy(self):

@@ -17,6 +17,7 @@ cdef class RetryState:
         uint32_t tries          # attempts with a connection, or with a failed one
         int64_t sent            # us; the request head of this attempt was written
         int64_t deadline        # ms; of this attempt; 0: none
+        int64_t began           # ms; the first attempt began, where retry_timeout is set; 0: it did not
         bint counted            # in its cluster's retry budget
         bint starved            # its interval had no retry left (RetryWindow)
         bint reported           # this attempt's result, to its endpoint (outlier_report.pyx)
@@ -29,5 +30,6 @@ cdef class RetryState:
     cdef bint in_budget(self, Exchange ex) except -1
     cdef bint in_share(self, Exchange ex) except -1
     cdef bint may_retry(self, Exchange ex, uint32_t most) except -1
+    cdef bint is_late(self, Exchange ex) noexcept
     cdef bint may_go_again(self, Exchange ex, Outbound up) except -1
     cdef int64_t backoff(self, Exchange ex, int64_t base) noexcept

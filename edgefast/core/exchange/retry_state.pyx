@@ -37,6 +37,8 @@ cdef class RetryState:
         """Begin an attempt: ask for a connection."""
         self.enter(TRY_CONNECTING)
         self.reported = self.called = False
+        if ex.retry_timeout and self.began == 0:
+            self.began = ex.engine.wheel.now
         if ex.window is not None:
             ex.window.count(ex.backend.cluster)
         if ex.trace is not None and ex.trace.flags & 1:
@@ -68,6 +70,8 @@ cdef class RetryState:
         there may be in an interval, each counts; what is on its way is bounded besides where somebody says so."""
         cdef RetryWindow window = ex.window
         cdef Breaker breaker = ex.breaker
+        if self.is_late(ex):
+            return False
         if window is None:
             return self.in_share(ex)
         if ex.rule.has_retry and ex.rule.attempts == 0:
@@ -110,7 +114,11 @@ cdef class RetryState:
         is no sign that it fails, so it takes nothing of the budget."""
         if not ex.body.replayable or self.tries >= 4 or (ex.rule.has_retry and ex.rule.attempts == 0):
             return False
-        return up.may_refuse or self.in_budget(ex)
+        return (up.may_refuse and not self.is_late(ex)) or self.in_budget(ex)
+
+    cdef bint is_late(self, Exchange ex) noexcept:
+        """The time for another attempt is over (BackendTrafficPolicy timeout.http.retryTimeout)."""
+        return ex.retry_timeout != 0 and ex.engine.wheel.now - self.began >= ex.retry_timeout
 
     cdef int64_t backoff(self, Exchange ex, int64_t base) noexcept:
         """Exponential with jitter above the base, which is a minimum (HTTPRouteRetry.backoff); the cap is ten times the base."""

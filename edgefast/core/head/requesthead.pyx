@@ -22,6 +22,8 @@ cdef int write_request_head(
         <uint32_t>1 << EF_H_HOST | <uint32_t>1 << EF_H_EXPECT | <uint32_t>1 << EF_H_X_EDGE | <uint32_t>1 << EF_H_X_FORWARDED_FOR
         | <uint32_t>1 << EF_H_X_FORWARDED_PROTO | <uint32_t>1 << EF_H_X_REQUEST_ID
     )
+    if ex.rule.response_rewrite is not None and ex.rule.response_rewrite.wants_host:
+        ex.host = base[head.host_off:head.host_off + head.host_len].lower()
     for i in range(head.n_spans):
         span = &head.spans[i]
         if span.id == EF_H_X_REQUEST_ID:

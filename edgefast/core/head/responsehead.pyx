@@ -60,6 +60,9 @@ cdef int write_response_head(Exchange ex, const uint8_t *base, ef_head *head, ui
     if ex.web is not None and ex.web.translates:
         out_reserve(out, PyBytes_GET_SIZE(ex.web.answer_line) + 512)
         out_bytes(out, without(ex.web.answer_line, ops))
+    if ex.rewritten is not None:
+        out_reserve(out, PyBytes_GET_SIZE(ex.rewritten) + 512)
+        out_bytes(out, ex.rewritten)
     if ex.new_cookies is not None:
         out_reserve(out, PyBytes_GET_SIZE(ex.new_cookies) + 512)
         out_bytes(out, ex.new_cookies)

@@ -54,7 +54,7 @@ cdef class Redirect:
         str scheme, hostname
         int port
         object path             # ir.PathRewrite or None
-        bint trim_slash, write_port, drop_query  # forms that Ingresses require
+        bint trim_slash, write_port, drop_query, relative  # forms that Ingresses require
         LocationTemplate template   # in place of the fields above; None: there is none
 
     cdef bytes locate(self, Exchange ex, Routed *at)
@@ -122,6 +122,7 @@ cdef class Rule:
         PolicyChain policy_chain                 # None: everybody may enter
         Traffic traffic             # None: no policy says how its requests are treated
         DirectAnswer direct         # None: it has no answer of its own
+        ResponseRewrite response_rewrite    # None: none
         HeaderOps response_ops      # of answers of the proxy's own before a backend is chosen; None: none
         list backends               # when there are several
         uint32_t n_backends         # of them

@@ -84,6 +84,7 @@ cdef class Redirect:
         self.trim_slash = spec.trim_slash
         self.write_port = spec.write_port
         self.drop_query = spec.drop_query
+        self.relative = spec.relative
         self.template = LocationTemplate(engine, spec.template, spec.pattern) if spec.template else None
 
     cdef bytes locate(self, Exchange ex, Routed *at):
@@ -100,7 +101,7 @@ cdef class Redirect:
 
     cdef bytes location(self, Exchange ex, const uint8_t *path, size_t path_len, size_t prefix_len, const uint8_t *query,
                         size_t query_len, const uint8_t *host, size_t host_len):
-        """The Location value: absolute, by the port rules of HTTPRequestRedirectFilter (port, else the scheme's default, else the
+        """The Location value: absolute unless a filter says otherwise, by the port rules of HTTPRequestRedirectFilter (port, else the scheme's default, else the
         listener's; 80 and 443 are left out where they are the default). Without a scheme the client's stays."""
         scheme = self.scheme or ("https" if ex.https else "http")
         port = self.port
@@ -124,6 +125,8 @@ cdef class Redirect:
             target += b"?" + query[:query_len]
         if self.trim_slash and target.endswith(b"/"):
             target = target[:PyBytes_GET_SIZE(target) - 1]
+        if self.relative and target.startswith(b"/") and not target.startswith(b"//"):  # which would be a host
+            return target
         return b"%b://%b%b" % (scheme.encode(), authority, target)
 
 
@@ -240,7 +243,7 @@ cdef class Rule:
         # All at once: to ask for each costs as much as the rest, and a large table has each rule hit for the first time.
         (
             self.route, self.index, name, _, self.status, _, backends, request_headers, response_headers, redirect, rewrite, mirrors, cors,
-            timeouts, retry, rate_limits, policies, ext_auth, traffic, _, _, direct, session,
+            timeouts, retry, rate_limits, policies, ext_auth, traffic, _, _, direct, session, response_rewrite,
         ) = astuple(spec)
         self.request_timeout = -1
         if timeouts is not None:
@@ -267,6 +270,8 @@ cdef class Rule:
             self.traffic = Traffic(engine, spec, self.request_timeout, settings.route_timeout)
         if direct is not None:
             self.direct = DirectAnswer(direct)
+        if response_rewrite is not None:
+            self.response_rewrite = ResponseRewrite(engine, response_rewrite)
         if response_headers is not None:
             self.response_ops = compile_ops((response_headers,))
         plain = not (request_headers or response_headers or redirect or rewrite or mirrors or cors)

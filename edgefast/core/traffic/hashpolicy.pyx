@@ -12,10 +12,13 @@ cdef uint64_t hash_same(bytes value) noexcept:
 
 cdef class HashPolicy:
     def __init__(self, spec):
-        """spec: ir.HashPolicy, which has one part."""
+        """spec: ir.HashPolicy, of which one field is set."""
         self.source = spec.source
         self.headers = [HeaderNames((name,)) for name in spec.headers]
         self.params = [name.encode() for name in spec.params]
+        self.parts = [
+            (one.kind, HeaderNames((one.name,)) if one.kind == "header" else one.name.encode()) for one in spec.parts
+        ]
         if spec.cookie is not None:
             self.cookie = spec.cookie.name.encode()
             if spec.cookie.ttl is not None:
@@ -26,21 +29,54 @@ cdef class HashPolicy:
         """Note the key of a request, and the line with its client's new cookie."""
         cdef bytes value = None
         cdef list found
-        if self.source:
+        if self.parts:
+            value = self.in_parts(ex, base, head, query, query_len)
+        elif self.source:
             value = ex.client
         elif self.cookie is not None:
-            value = self.in_cookies(base, head)
+            value = self.in_cookies(self.cookie, base, head)
             if value is None and self.new_cookies is not None:
                 value = self.make_cookie(ex)
         else:
-            found = self.in_headers(base, head, ex.settings.drop_flags) if self.headers else self.in_params(query, query_len)
+            found = self.in_headers(self.headers, base, head, ex.settings.drop_flags) if self.headers else self.in_params(
+                self.params, query, query_len
+            )
             value = b"\0".join(found) if found else None
         if value is not None:
             ex.balance = BY_KEY
             ex.hash_key = hash_same(value)
         return 0
 
-    cdef list in_headers(self, const uint8_t *base, const ef_head *head, uint8_t drop_flags):
+    cdef bytes in_parts(self, Exchange ex, const uint8_t *base, const ef_head *head, const uint8_t *query, size_t query_len):
+        """All parts in the order of the policy; one that is not there takes its place with nothing. None: none is there."""
+        cdef list out = [], found
+        cdef bytes value
+        cdef str kind
+        cdef bint some = False
+        for kind, named in self.parts:
+            value = None
+            if kind == "source":
+                value = ex.client
+            elif kind == "host":
+                value = base[head.host_off:head.host_off + head.host_len].lower()
+            elif kind == "target":
+                value = base[head.target_off:head.target_off + head.target_len]
+            elif kind == "path":
+                value = base[head.target_off:head.target_off + head.path_len]
+            elif kind == "query":
+                value = query[:query_len] if query != NULL else None
+            elif kind == "cookie":
+                value = self.in_cookies(named, base, head)
+            else:
+                found = self.in_headers([named], base, head, ex.settings.drop_flags) if kind == "header" else self.in_params(
+                    [named], query, query_len
+                )
+                value = b"\0".join(found) if found else None
+            some = some or value is not None
+            out.append(value or b"")
+        return b"\0".join(out) if some else None
+
+    cdef list in_headers(self, list headers, const uint8_t *base, const ef_head *head, uint8_t drop_flags):
         """Of each name, in the order of the policy, its lines in theirs; a name that is not there takes its place with nothing. What goes no
         further (`drop_flags`) is not there."""
         cdef const ef_span *span
@@ -48,7 +84,7 @@ cdef class HashPolicy:
         cdef list found = []
         cdef bint some = False
         cdef uint16_t i
-        for names in self.headers:
+        for names in headers:
             for i in range(head.n_spans):
                 span = &head.spans[i]
                 if not span.flags & drop_flags and names.has(base + span.name_off, span.name_len):
@@ -57,7 +93,7 @@ cdef class HashPolicy:
             found.append(b"")
         return found if some else None
 
-    cdef list in_params(self, const uint8_t *query, size_t query_len):
+    cdef list in_params(self, list params, const uint8_t *query, size_t query_len):
         """Of each name the first value, percent-decoded; "+" is itself."""
         cdef dict found = {}
         cdef bytes one, name, value
@@ -67,17 +103,17 @@ cdef class HashPolicy:
             name, _, value = one.partition(b"=")
             if b"%" in name:
                 name = unquote_to_bytes(name)
-            if name in self.params and name not in found:
+            if name in params and name not in found:
                 found[name] = unquote_to_bytes(value)
-        return [found.get(name, b"") for name in self.params] if found else None
+        return [found.get(name, b"") for name in params] if found else None
 
-    cdef bytes in_cookies(self, const uint8_t *base, const ef_head *head):
+    cdef bytes in_cookies(self, bytes name, const uint8_t *base, const ef_head *head):
         """The first that is not empty."""
         cdef CookieLook look
         cdef const uint8_t *value = NULL
         cdef size_t n = 0
         begin_cookies(&look, base, head)
-        while next_cookie(&look, self.cookie, &value, &n):
+        while next_cookie(&look, name, &value, &n):
             if n:
                 return value[:n]
         return None

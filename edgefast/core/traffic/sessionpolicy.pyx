@@ -73,6 +73,42 @@ cdef bint holds_until(int64_t until, int64_t most, int64_t now) noexcept:
     return now < until and (most == 0 or until <= now + most + SESSION_SKEW_MS)
 
 
+cdef dict _SAME_SITE = {
+    "strict": b"; SameSite=Strict", "lax": b"; SameSite=Lax", "none": b"; SameSite=None", "none_if_supported": b"; SameSite=None",
+    "unset": b"",
+}
+
+
+cdef bint rejects_none(const uint8_t *base, const ef_head *head):
+    """Its client is a browser that rejects cookies with SameSite=None (ingress-nginx same_site.lua)."""
+    cdef const ef_span *span
+    cdef bytes agent
+    cdef uint16_t i
+    for i in range(head.n_spans):
+        span = &head.spans[i]
+        if span.name_hash == HASH_USER_AGENT and span.name_len == 10:
+            agent = base[span.val_off:span.val_off + span.val_len]
+            if b"Chrome/4" in agent or b"Chrome/5" in agent or b"Chrome/6" in agent:
+                return True
+            if b"CPU iPhone OS 12" in agent or b"iPad; CPU OS 12" in agent:
+                return True
+            return (
+                b"Macintosh" in agent and b"Intel Mac OS X 10_14" in agent and b"Safari" in agent and b"Chrome" not in agent
+            )
+    return False
+
+
+cdef Backend choose_backend(Exchange ex, Routed *at):
+    """The backend of a session that comes before weights, else the one of the weights; None: all weights are 0."""
+    cdef Traffic traffic = ex.rule.traffic
+    cdef Backend found
+    if traffic is not None and traffic.session is not None and traffic.session.first and ex.rule.n_backends > 1:
+        found = traffic.session.find_backend(ex, at)
+        if found is not None:
+            return found
+    return ex.rule.choose()
+
+
 cdef int read_session(Exchange ex, Routed *at) except -1:
     """Of a request whose backend is chosen, and how it is treated there: who may be bound depends on what is heeded."""
     cdef SessionPolicy kept
@@ -92,7 +128,57 @@ cdef class SessionPolicy:
         self.header = HeaderNames((name,)) if spec.header else None
         self.absolute, self.idle = spec.absolute, spec.idle
         self.permanent = spec.permanent
-        self.path = spec.path.encode()
+        self.place = b"; Path=%b" % spec.path.encode()
+        if spec.domain:
+            self.place += b"; Domain=%b" % spec.domain.encode()
+        self.same_site = _SAME_SITE[spec.same_site]
+        self.conditional = spec.same_site == "none_if_supported"
+        self.secure, self.stays, self.first = spec.secure, spec.stays, spec.first
+
+    cdef Backend find_backend(self, Exchange ex, Routed *at):
+        """The backend of the rule, with a weight, that has the endpoint of the request's first session; None: none has one."""
+        cdef const ef_head *head = at.head
+        cdef const ef_span *span
+        cdef CookieLook look
+        cdef Backend found
+        cdef const uint8_t *value = NULL
+        cdef size_t n = 0
+        cdef uint16_t i
+        cdef int left = SESSION_LOOKS
+        if self.header is None:
+            begin_cookies(&look, at.base, head)
+            while left > 0 and next_cookie(&look, self.name, &value, &n):
+                found = self.in_value(ex, value, n, &left)
+                if found is not None:
+                    return found
+            return None
+        for i in range(head.n_spans):
+            span = &head.spans[i]
+            if left <= 0 or span.flags & ex.settings.drop_flags or not self.header.has(at.base + span.name_off, span.name_len):
+                continue
+            found = self.in_value(ex, at.base + span.val_off, span.val_len, &left)
+            if found is not None:
+                return found
+        return None
+
+    cdef Backend in_value(self, Exchange ex, const uint8_t *value, size_t n, int *left):
+        """The same of one value; `left`: sessions that are looked at still."""
+        cdef SessionToken token
+        cdef Backend backend
+        cdef uint32_t i
+        cdef size_t at = 0
+        if (n + 1) % (SESSION_SIZE + 1) or n == 0:
+            left[0] -= 1
+            return None
+        while at < n and left[0] > 0 and (at == 0 or value[at - 1] == c"."):
+            left[0] -= 1
+            if parse_session(value + at, &token) and self.holds(&token):
+                for i in range(ex.rule.n_backends):
+                    backend = <Backend>PyList_GET_ITEM(ex.rule.backends, i)
+                    if ex.rule.weights[i] and backend.cluster is not None and named_endpoint(backend.cluster, token.identity) is not None:
+                        return backend
+            at += SESSION_SIZE + 1
+        return None
 
     cdef int read(self, Exchange ex, Cluster cluster, Routed *at) except -1:
         """Bind the request to the first endpoint of its backend that it names, and that takes requests."""
@@ -104,6 +190,8 @@ cdef class SessionPolicy:
         cdef size_t n = 0
         cdef uint16_t i
         found.policy = self
+        if self.conditional:
+            found.rejects_none = rejects_none(at.base, head)
         found.left = SESSION_LOOKS
         ex.session = found
         if self.header is None:
@@ -165,6 +253,8 @@ cdef class SessionPolicy:
         cdef int64_t now
         cdef bytes value, line
         token.identity = identity_of(ex.endpoint)
+        if self.stays and found.own.identity != 0 and token.identity != found.own.identity:
+            return 0  # its endpoint has failed, and may be well again
         token.until = token.idle_until = 0
         if token.identity == found.own.identity and self.idle == 0:
             return 0
@@ -187,11 +277,13 @@ cdef class SessionPolicy:
     cdef bytes line(self, Exchange ex, bytes value, int64_t left):
         """left: ms until it ends, of one that ends."""
         cdef bytes rest
+        cdef NamedSession found = ex.session
         if self.header is not None:
             return b"%b: %b\r\n" % (self.name, value)
-        rest = b"; Path=%b%b; HttpOnly%b; SameSite=Strict\r\n" % (
-            self.path,
+        rest = b"%b%b; HttpOnly%b%b\r\n" % (
+            self.place,
             b"; Max-Age=%d" % max((left + 999) // 1000, 1) if self.permanent else b"",
-            b"; Secure" if ex.https else b"",
+            b"; Secure" if ex.https or self.secure else b"",
+            self.same_site if not found.rejects_none else b"",
         )
         return cookie_line(self.name, value, rest)

@@ -15,6 +15,8 @@ cdef class Traffic:
         int64_t request_timeout # ms; as Rule.request_timeout
         int64_t idle_timeout    # ms; -1 not said
         int64_t send_timeout    # ms; 0 none
+        int64_t connect_timeout # ms; 0: of the port
+        int64_t retry_timeout   # ms; 0 none
         bytes timeout_line
         Fault fault             # None: none
         Overrides overrides     # None: none

@@ -95,6 +95,9 @@ cdef class Traffic:
                 self.request_timeout = 0
             self.idle_timeout = self.settle("idle_timeout", -1)
             self.send_timeout = max(self.settle("send_timeout", -1), 0)
+            self.connect_timeout = self.settle("connect_timeout", -1)
+            self.connect_timeout = NEVER_MS if self.connect_timeout == 0 else max(self.connect_timeout, 0)
+            self.retry_timeout = max(self.settle("retry_timeout", -1), 0)
             fault = self.first("fault")
             self.fault = self.engine.policies.make_fault(fault) if fault is not None else None
             overrides = self.first("override")
@@ -138,6 +141,8 @@ cdef class Traffic:
             self.closed.refuse(ex, self.closed.status or 500, None, F_INVALID)
             return True
         ex.send_timeout = self.send_timeout
+        ex.connect_timeout = self.connect_timeout
+        ex.retry_timeout = self.retry_timeout
         ex.outlier = self.outlier
         ex.breaker = self.breaker
         ex.check = self.check

@@ -167,7 +167,7 @@ cdef class Pool(Timer):
         self.begin(user, endpoint)
         dial.user = user
         dial.ticket = user.ticket
-        return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, dial.fresh, user.settings.connect_timeout)
+        return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, dial.fresh, user.connect_timeout or user.settings.connect_timeout)
 
     cdef int dial_more(self, UpstreamUser user, Endpoint endpoint) except -1:
         """A connection for whoever comes to wait for it."""
@@ -175,7 +175,7 @@ cdef class Pool(Timer):
         dial.queue = DialQueue.__new__(DialQueue, self.engine)
         dial.queue.endpoint = endpoint
         endpoint.coming = dial
-        return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, dial.fresh, user.settings.connect_timeout)
+        return dial.begin(self.engine.reactor, endpoint.host.encode(), endpoint.port or -1, dial.fresh, user.connect_timeout or user.settings.connect_timeout)
 
     cdef int on_dialed(self, UpstreamUser user, uint32_t ticket, Outbound up) except -1:
         """A new connection of HTTP/1.1: for whom it was made, else for the pool."""

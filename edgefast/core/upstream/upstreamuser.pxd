@@ -41,6 +41,7 @@ cdef class UpstreamUser(Timer):
         Balance balance     # by what it gets its endpoint
         uint32_t panic      # percent of endpoints; fewer that are not out, and all are used
         int64_t slow_start  # ms in which a new endpoint comes to its share; 0: at once
+        int64_t connect_timeout # ms of a connection that is made for it; 0: of `settings`
         int64_t waits_since # ms; since then it waits for a connection; 0: it does not, or has one
         bint chosen         # for this try; False: `endpoint` is an earlier one's, if there is any
         bint grpc           # a gRPC call: its request ends with a DATA frame, and own answers are gRPC's (grpc.pyx)

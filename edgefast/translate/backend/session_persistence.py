@@ -8,9 +8,13 @@ Must never: put anything into a cookie's line that is not its name or its path.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
 
 from edgefast import ir
-from edgefast.api.edge.backendtrafficpolicy import TrafficSession
+from edgefast.api.edge.backendtrafficpolicy import TrafficCookie, TrafficSession
 from edgefast.api.model.session_persistence import Session, SessionPersistence
 from edgefast.api.model.units import parse_duration
 from edgefast.api.validation.session_persistence import (
@@ -30,6 +34,14 @@ __all__ = ["translate_session"]
 _TYPES = ("Cookie", "Header")
 _LIFETIMES = ("Session", "Permanent")
 _COOKIE = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,256}")
+_DOMAIN = re.compile(r"(?=.{1,253}$)\.?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?")
+_SAME_SITE: Mapping[str, Literal["strict", "lax", "none", "none_if_supported", "unset"]] = {
+    "Strict": "strict",
+    "Lax": "lax",
+    "None": "none",
+    "NoneIfSupported": "none_if_supported",
+    "Unset": "unset",
+}
 _PATH = re.compile(r"/[!-:<-~]{0,1023}")
 #: Headers that HTTP, CORS, gRPC and proxies give a meaning, of requests and of answers.
 _OTHERS = re.compile(
@@ -82,7 +94,7 @@ def translate_session(
     absolute = one.read_time(given.absolute_timeout, "absoluteTimeout")
     if 0 < absolute <= idle:
         one.doubt("idleTimeout", "absoluteTimeout ends each session earlier")
-    return ir.SessionPersistence(
+    made = ir.SessionPersistence(
         name=name.lower() if header else name,
         header=header,
         absolute=absolute,
@@ -90,6 +102,7 @@ def translate_session(
         permanent=lifetime == "Permanent" and not header,
         path=cookie_path,
     )
+    return one.add_traffic(made, given) if isinstance(given, TrafficSession) else made
 
 
 class _Session:
@@ -121,6 +134,33 @@ class _Session:
             self.refuse(field, f'"{name}" contradicts it')
         elif name and not header and not _COOKIE.fullmatch(name):
             self.refuse(field, f'"{name}" is not the name of a cookie')
+
+    def add_traffic(
+        self, made: ir.SessionPersistence, given: TrafficSession
+    ) -> ir.SessionPersistence:
+        """Add what only a BackendTrafficPolicy sets."""
+        self.check_word(given.precedence, ("Weights", "Session"), "precedence")
+        cookie = given.cookie or TrafficCookie()
+        self.check_word(cookie.same_site, tuple(_SAME_SITE), "cookie.sameSite")
+        self.check_word(cookie.secure, ("Auto", "Always"), "cookie.secure")
+        domain = cookie.domain or ""
+        if domain and not _DOMAIN.fullmatch(domain):
+            self.refuse("cookie.domain", f'"{domain}" (expected a domain such as example.com)')
+        elif domain and made.name.lower().startswith("__host-"):
+            self.doubt("cookie.domain", f'clients accept a cookie "{made.name}" only without it')
+        if cookie.same_site == "None" and cookie.secure == "Auto":
+            message = (
+                "clients accept SameSite=None only with Secure: over TLS, or with secure: Always"
+            )
+            self.doubt("cookie.sameSite", message)
+        return msgspec.structs.replace(
+            made,
+            domain=domain,
+            same_site=_SAME_SITE.get(cookie.same_site, "strict"),
+            secure=cookie.secure == "Always",
+            stays=not given.change_on_failure,
+            first=given.precedence == "Session",
+        )
 
     def read_time(self, given: str | None, field: str) -> int:
         """Return milliseconds, 0 for what is not said."""

@@ -100,6 +100,7 @@ class Filters:
         "redirect",
         "request_headers",
         "response_headers",
+        "response_rewrite",
         "rewrite",
         "unknown",
     )
@@ -109,6 +110,7 @@ class Filters:
         self.response_headers: ir.HeaderOps | None = None
         self.redirect: ir.Redirect | None = None
         self.rewrite: ir.Rewrite | None = None
+        self.response_rewrite: ir.ResponseRewrite | None = None
         self.mirrors: list[ir.Mirror] = []
         self.cors: ir.Cors | None = None
         self.ext_auth: ir.ExtAuth | None = None
@@ -171,6 +173,20 @@ def _combine(found: Filters, report: Report, path: str) -> None:
         found.http2 = found.http2 or one.http2
         if beside:
             report.refuse(path, "IncompatibleFilters", message)
+        if one.response is not None:
+            _rewrite_response(one.response, named, found, report, path)
+    if found.response_rewrite is not None and (found.redirect or found.direct):
+        beside = "RequestRedirect" if found.redirect else "a directResponse"
+        report.refuse(path, "IncompatibleFilters", f"responseRewrite beside {beside}")
+
+
+def _rewrite_response(
+    response: ir.ResponseRewrite, named: str, found: Filters, report: Report, path: str
+) -> None:
+    if found.response_rewrite is not None:
+        message = f"responseRewrite of {named} beside another responseRewrite"
+        report.refuse(path, "IncompatibleFilters", message)
+    found.response_rewrite = response
 
 
 def _form_redirect(
@@ -187,6 +203,7 @@ def _form_redirect(
         drop_query=form.query == "Remove",
         template=form.location.template if form.location is not None else "",
         pattern=(form.location.pattern or "") if form.location is not None else "",
+        relative=form.origin == "Remove",
     )
 
 

@@ -23,6 +23,7 @@ from edgefast.api.edge.httproutefilter import (
 )
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.regex import check_regex, count_groups
+from edgefast.api.validation.response_rewrite import check_response
 from edgefast.api.validation.route_filter import (
     check_answer,
     check_body,
@@ -38,6 +39,10 @@ from edgefast.api.validation.route_filter import (
 from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.filter.redirect_location import check_location
+from edgefast.translate.filter.response_rewrite import (
+    check_response_rewrite,
+    translate_response_rewrite,
+)
 from edgefast.translate.policy.response_body import read_body
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved
@@ -62,6 +67,7 @@ class RouteFilter(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rewrite: ir.PathRewrite | None = None
     direct: ir.DirectResponse | None = None
     form: RedirectForm | None = None  # of the rule's RequestRedirect
+    response: ir.ResponseRewrite | None = None
     http2: bool = False  # backends get HTTP/2
     matches: tuple[tuple[ir.ValueMatch, ...], ...] = ()
 
@@ -72,6 +78,9 @@ def check_route_filter(one: HTTPRouteFilter) -> Report:
     refuse_unserved(one, report, "requests to rules with the filter get 500", reason="NotSupported")
     refuse_violations(check_spec(spec), report, "spec")
     refuse_violations(check_form(spec), report, "spec")
+    refuse_violations(check_response(spec), report, "spec")
+    if spec.response_rewrite is not None:
+        check_response_rewrite(spec.response_rewrite, report, "spec.responseRewrite")
     if spec.redirect is not None:
         _check_form(spec.redirect, report, "spec.redirect")
     if spec.backend_protocol is not None:
@@ -131,6 +140,7 @@ def _check_form(one: RedirectForm, report: Report, path: str) -> None:
     _check_word(one.query, ("Keep", "Remove"), report, f"{path}.query")
     if one.location is not None:
         check_location(one.location, report, f"{path}.location")
+    _check_word(one.origin, ("Keep", "Remove"), report, f"{path}.origin")
 
 
 def _check_direct(one: DirectResponse, report: Report, path: str) -> None:
@@ -174,6 +184,7 @@ def translate_route_filter(one: HTTPRouteFilter, body: bytes) -> RouteFilter:
         if direct
         else None,
         form=spec.redirect,
+        response=translate_response_rewrite(spec.response_rewrite),
         http2=spec.backend_protocol == "HTTP2",
         matches=tuple(dict.fromkeys(_translate_cookies(match.cookies) for match in spec.matches)),
     )

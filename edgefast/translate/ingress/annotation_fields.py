@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import msgspec
 
+from edgefast.api.edge.load_balancer import LoadBalancer
+from edgefast.api.edge.response_rewrite import ResponseRewrite
 from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.configmap import Note
 from edgefast.translate.ingress.error_annotations import ErrorPages
@@ -61,6 +63,11 @@ class Affinity(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     max_age: int  # seconds; 0: until the client's session ends
     path: str  # "" is the path of the location
+    domain: str = ""
+    same_site: str = ""  # "" or another word than those of RFC 6265bis: no attribute
+    conditional: bool = False  # SameSite=None is left out for browsers that reject it
+    secure: bool = False  # also without TLS
+    change_on_failure: bool = False
 
 
 class Annotations(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,10 +97,13 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     body_size: int = 0  # bytes; 0: no limit
     read_timeout: int = 60  # seconds
     send_timeout: int = 60
+    connect_timeout: int = 5
+    retry_timeout: int = 0  # seconds of all tries together; 0: no limit
     tries: int = 3  # 0: no limit
     retry_codes: tuple[int, ...] = ()
     affinity: Affinity | None = None
     limits: Limits | None = None
+    balancer: LoadBalancer | None = None  # load-balance, upstream-hash-by
     upstream_vhost: str = ""
     protocol: str = "HTTP"
     verifies_backend: bool = False  # proxy-ssl-verify
@@ -103,4 +113,7 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     service_upstream: bool = False
     pages: ErrorPages = ErrorPages()
     snippet: Snippet = Snippet()
+    responses: ResponseRewrite | None = None  # of backends: proxy-redirect-*, proxy-cookie-*
+    port_in_redirects: bool = False  # redirects to HTTPS, and nginx' own, contain the port
+    relative_redirects: bool = False  # a Location that begins with / stays a path
     notes: tuple[Note, ...] = ()

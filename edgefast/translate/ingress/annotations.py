@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from edgefast.api.edge.load_balancer import LoadBalancer
+from edgefast.api.edge.response_rewrite import ResponseRewrite
 from edgefast.api.limits import MAX_SHOWN_NAME
 from edgefast.api.model.regex import check_regex
 from edgefast.diagnostics.problem import did_you_mean
@@ -29,6 +31,7 @@ from edgefast.translate.ingress.annotation_fields import (
     Redirection,
 )
 from edgefast.translate.ingress.auth_url import AuthUrl
+from edgefast.translate.ingress.balancing import ALGORITHMS, translate_balancing
 from edgefast.translate.ingress.configmap import Globals, Note, parse_size
 from edgefast.translate.ingress.error_annotations import (
     ErrorPages,
@@ -38,6 +41,7 @@ from edgefast.translate.ingress.error_annotations import (
 from edgefast.translate.ingress.known import KNOWN
 from edgefast.translate.ingress.limits import DEFAULT_MULTIPLIER, MAX_EXEMPT, Limits
 from edgefast.translate.ingress.redirect_variables import has_variables, translate_location
+from edgefast.translate.ingress.response_rewrite import read_responses, translate_responses
 from edgefast.translate.ingress.snippet import (
     Refused,
     Snippet,
@@ -100,6 +104,11 @@ _NEXT = pattern(
 )
 _AUTH_TYPE = pattern(r"basic|digest", spaces=True)
 _SWITCH = one_of("on", "off")
+_EXPIRES = pattern(r"(^0|-?[1-9]\d*$)", spaces=True)
+_DOMAIN = re.compile(r"(?=.{1,253}$)\.?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?")
+_SAME_SITE = one_of("none", "lax", "strict", folded=True)
+_CANARY_BEHAVIOR = one_of("sticky", "legacy")
+_HASH_KEY = pattern(r"^[A-Za-z0-9\-_${}]*$", spaces=True)
 _SECRET_TYPE = pattern(r"auth-file|auth-map", spaces=True)
 
 
@@ -122,7 +131,7 @@ class _Reader:
     def read(self) -> Annotations:
         values, settings = self._values, self._settings
         self._check_snippets()
-        redirection, www = self._redirects()
+        redirection, www, relative = self._redirects()
         allow, deny, own_lists = self._addresses()
         tries, codes = self._next_upstream()
         made = Annotations(
@@ -150,10 +159,16 @@ class _Reader:
             body_size=self._body_size(),
             read_timeout=self._or(settings.read_timeout, values.number, "proxy-read-timeout"),
             send_timeout=self._or(settings.send_timeout, values.number, "proxy-send-timeout"),
+            connect_timeout=self._connect_timeout(),
+            retry_timeout=max(
+                0,
+                self._or(settings.retry_timeout, values.number, "proxy-next-upstream-timeout"),
+            ),
             tries=tries,
             retry_codes=codes,
             affinity=self._affinity(),
             limits=self._limits(),
+            balancer=self._balancer(),
             upstream_vhost=self._required("upstream-vhost", is_server_name),
             protocol=self._protocol(),
             verifies_backend=self._or("off", values.text, "proxy-ssl-verify", _SWITCH) == "on",
@@ -163,8 +178,12 @@ class _Reader:
             service_upstream=self._or(settings.service_upstream, values.flag, "service-upstream"),
             pages=self._pages(),
             snippet=self._snippet,
+            responses=self._responses(),
+            port_in_redirects=self._or(
+                settings.port_in_redirects, values.flag, "use-port-in-redirects"
+            ),
+            relative_redirects=relative or settings.relative_redirects,
         )
-        self._connect_timeout()
         self._note_others(made)
         return msgspec.structs.replace(
             made,
@@ -297,27 +316,29 @@ class _Reader:
             return ""
         return found
 
-    def _redirects(self) -> tuple[Redirection | None, bool]:
+    def _redirects(self) -> tuple[Redirection | None, bool, bool]:
+        """Return the redirect, from-to-www-redirect and relative-redirects."""
         values = self._values
         try:
             www = self._flag_or_refuse("from-to-www-redirect")
+            relative = self._flag_or_refuse("relative-redirects")
             temporal = self._text_or_refuse("temporal-redirect")
             if temporal:
                 code = self._code("temporal-redirect-code", 300, 307, 302)
                 if not temporal.startswith("http"):
                     message = "not a URL of http or https; edgefast ignores all redirects of the Ingress, as ingress-nginx does"
                     self._warn("temporal-redirect", message)
-                    return None, False
+                    return None, False, False
                 values.seen.update(("permanent-redirect", "permanent-redirect-code"))
-                return self._redirection("temporal-redirect", temporal, code), www
+                return self._redirection("temporal-redirect", temporal, code), www, relative
             permanent = self._text_or_refuse("permanent-redirect")
             code = self._code("permanent-redirect-code", 300, 308, 301)
         except NoValue:
-            return None, False
+            return None, False, False
         values.seen.add("temporal-redirect-code")
         if not permanent:
-            return None, www
-        return self._redirection("permanent-redirect", permanent, code), www
+            return None, www, relative
+        return self._redirection("permanent-redirect", permanent, code), www, relative
 
     def _redirection(self, name: str, url: str, code: int) -> Redirection:
         """Return a redirect; one with variables that are not served is refused, as ingress-nginx refuses all variables."""
@@ -514,11 +535,21 @@ class _Reader:
         found = parse_size(text)
         return self._settings.body_size if found is None else found
 
-    def _connect_timeout(self) -> None:
-        name = "proxy-connect-timeout"
-        default = self._settings.connect_timeout
-        if self._or(default, self._values.number, name) != default:
-            self._warn(name, "connections to backends have the timeout of the EdgeProxy")
+    def _responses(self) -> ResponseRewrite | None:
+        made, notes = translate_responses(
+            read_responses(self._or, self._values.text, self._settings.responses)
+        )
+        for note in notes:
+            self._add(note)
+        return made
+
+    def _connect_timeout(self) -> int:
+        name, default = "proxy-connect-timeout", self._settings.connect_timeout
+        found = self._or(default, self._values.number, name)
+        if found < 1:
+            self._note(name, f"not served: {found} seconds; edgefast uses {default}")
+            return default
+        return found
 
     def _next_upstream(self) -> tuple[int, tuple[int, ...]]:
         values = self._values
@@ -542,10 +573,24 @@ class _Reader:
             values.seen.update(cookie)
             return None
         age = self._or("", values.text, "session-cookie-max-age", _AGE)
+        # Clients use Max-Age if they get both.
+        age = age or self._or("", values.text, "session-cookie-expires", _EXPIRES)
+        domain = self._or("", values.text, "session-cookie-domain", BASIC)
+        if domain and not _DOMAIN.fullmatch(domain):
+            self._note("session-cookie-domain", "not served: not a domain; the cookie has none")
+            domain = ""
+        if self._or("", values.text, "affinity-canary-behavior", _CANARY_BEHAVIOR) == "legacy":
+            message = "not served: clients stay with the canary that served them, as with sticky"
+            self._warn("affinity-canary-behavior", message)
         return Affinity(
             name=self._or("INGRESSCOOKIE", values.text, "session-cookie-name", BASIC),
             max_age=max(0, int(age)) if age.lstrip("-").isdecimal() else 0,
             path=self._or("", values.text, "session-cookie-path", URL_SPACED),
+            domain=domain,
+            same_site=self._or("", values.text, "session-cookie-samesite", _SAME_SITE).strip(),
+            conditional=self._or(False, values.flag, "session-cookie-conditional-samesite-none"),
+            secure=self._or(False, values.flag, "session-cookie-secure"),
+            change_on_failure=self._or(False, values.flag, "session-cookie-change-on-failure"),
         )
 
     def _limits(self) -> Limits | None:
@@ -583,6 +628,19 @@ class _Reader:
         except NoValue:
             pass
         return 0
+
+    def _balancer(self) -> LoadBalancer | None:
+        values = self._values
+        algorithm = self._or(
+            self._settings.load_balance, values.text, "load-balance", one_of(*ALGORITHMS)
+        )
+        key = self._required("upstream-hash-by", _HASH_KEY).replace(" ", "")
+        if key and self._or(False, values.flag, "upstream-hash-by-subset"):
+            self._warn("upstream-hash-by-subset", "not served: a key finds one endpoint")
+        made, notes = translate_balancing(algorithm.strip(), key)
+        for note in notes if key or values.has("load-balance") else ():
+            self._add(note)
+        return made
 
     def _protocol(self) -> str:
         check = one_of(*_PROTOCOLS, folded=True)

@@ -99,6 +99,15 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     reason: Word = "Invalid"
 
 
+class ResponseValues(msgspec.Struct, frozen=True, kw_only=True):
+    """proxy-redirect-from, -to, proxy-cookie-domain and -path; "off" is each default of ingress-nginx."""
+
+    redirect_from: str = "off"
+    redirect_to: str = "off"
+    cookie_domain: str = "off"
+    cookie_path: str = "off"
+
+
 class Globals(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of all Ingresses; the defaults are those without a ConfigMap."""
 
@@ -118,6 +127,8 @@ class Globals(msgspec.Struct, frozen=True, kw_only=True):
     read_timeout: int = 60
     send_timeout: int = 60
     tries: int = 3
+    retry_timeout: int = 0  # seconds
+    load_balance: str = ""
     forwarded_headers: bool = False
     forwarded_address: bool = False  # the client's address is that of X-Forwarded-For
     full_forwarded_for: bool = False  # x-forwarded-for contains all addresses
@@ -135,6 +146,9 @@ class Globals(msgspec.Struct, frozen=True, kw_only=True):
     limit_conn_status: int = 503
     error_codes: tuple[int, ...] = ()  # custom-http-errors
     intercepts_errors: bool = True
+    responses: ResponseValues = ResponseValues()
+    port_in_redirects: bool = False
+    relative_redirects: bool = False
     notes: tuple[Note, ...] = ()
 
     @property
@@ -194,6 +208,8 @@ class _Reader:
             read_timeout=self._number("proxy-read-timeout", plain.read_timeout),
             send_timeout=self._number("proxy-send-timeout", plain.send_timeout),
             tries=self._number("proxy-next-upstream-tries", plain.tries),
+            retry_timeout=self._number("proxy-next-upstream-timeout", plain.retry_timeout),
+            load_balance=self._text("load-balance", plain.load_balance),
             forwarded_headers=forwarded,
             forwarded_address=self._flag("enable-real-ip", plain.forwarded_address) or forwarded,
             full_forwarded_for=self._flag("compute-full-forwarded-for", plain.full_forwarded_for),
@@ -211,6 +227,14 @@ class _Reader:
             limit_conn_status=self._error_code("limit-conn-status-code", plain.limit_conn_status),
             error_codes=self._codes("custom-http-errors"),
             intercepts_errors=not self._flag("disable-proxy-intercept-errors", False),
+            responses=ResponseValues(
+                redirect_from=self._text("proxy-redirect-from", "") or "off",
+                redirect_to=self._text("proxy-redirect-to", "") or "off",
+                cookie_domain=self._text("proxy-cookie-domain", "") or "off",
+                cookie_path=self._text("proxy-cookie-path", "") or "off",
+            ),
+            port_in_redirects=self._flag("use-port-in-redirects", plain.port_in_redirects),
+            relative_redirects=self._flag("relative-redirects", plain.relative_redirects),
         )
         self._note_others()
         return msgspec.structs.replace(

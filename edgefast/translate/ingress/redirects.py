@@ -34,26 +34,32 @@ class Redirect(msgspec.Struct, frozen=True, kw_only=True):
     """An answer with a Location."""
 
     filters: tuple[HTTPRouteFilter, ...]
-    spec: HTTPRouteFilterSpec | None = None  # an answer of the proxy, with the filters' headers
+    spec: HTTPRouteFilterSpec | None = (
+        None  # an answer with the filters' headers, or the form of the Location
+    )
     trim_slash: bool = False
     write_port: bool = False
     drop_query: bool = False
 
 
-def redirect_to_https(code: int, *, preserve_slash: bool) -> Redirect:
-    """Redirect to the same URL over TLS, without one trailing slash."""
-    made = HTTPRequestRedirectFilter(scheme="https", status_code=cast("Code", code))
-    return Redirect(filters=(_filter(made),), trim_slash=not preserve_slash)
+def redirect_to_https(code: int, *, preserve_slash: bool, port: int | None) -> Redirect:
+    """Redirect to the same URL over TLS, without one trailing slash; `port`: it is always written, None: none."""
+    made = HTTPRequestRedirectFilter(scheme="https", port=port, status_code=cast("Code", code))
+    return Redirect(
+        filters=(_filter(made),), trim_slash=not preserve_slash, write_port=port is not None
+    )
 
 
-def redirect_to_slash(path: str, scheme: Scheme) -> Redirect:
-    """Redirect to the path with its slash: nginx' own 301, without a port and with the scheme of the connection."""
+def redirect_to_slash(path: str, scheme: Scheme, *, port: int | None, relative: bool) -> Redirect:
+    """Redirect to the path with its slash: nginx' own 301, with the scheme of the connection; `port`: written unless it is the default."""
     made = HTTPRequestRedirectFilter(
         scheme=scheme,
+        port=port,
         path=HTTPPathModifier(type="ReplaceFullPath", replace_full_path=path),
         status_code=301,
     )
-    return Redirect(filters=(_filter(made),))
+    form = HTTPRouteFilterSpec(redirect=RedirectForm(origin="Remove")) if relative else None
+    return Redirect(filters=(_filter(made),), spec=form)
 
 
 def redirect_to_root(target: str) -> Redirect:

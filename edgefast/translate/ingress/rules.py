@@ -59,6 +59,7 @@ from edgefast.translate.ingress.redirects import (
     redirect_to_template,
     redirect_to_url,
 )
+from edgefast.translate.ingress.response_rewrite import absolute_locations
 from edgefast.translate.ingress.responseheaders import find_custom_headers
 from edgefast.translate.ingress.rewrite import translate_rewrite
 from edgefast.translate.ingress.servers import Location, Server, Servers, Source, Upstream
@@ -69,6 +70,7 @@ Guard = Literal["open", "lists", "all"]
 #: Annotations that authenticate; no-auth-locations are without.
 _AUTHENTICATION = ("auth-url", "global-auth-url")
 _HTTPS = 443
+_PORTS: Mapping[Scheme, int] = {"http": 80, "https": _HTTPS}
 _HOST = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
@@ -258,7 +260,12 @@ class _Host:
         if closed:
             yield self._answer(source, closed, place.match, 503)
         elif place.kind == "slash":
-            redirect = redirect_to_slash(place.path, self._scheme)
+            redirect = redirect_to_slash(
+                place.path,
+                self._scheme,
+                port=self._port(self._scheme) if annotations.port_in_redirects else None,
+                relative=annotations.relative_redirects,
+            )
             yield self._redirect(source, location.field, place.match, redirect)
         elif annotations.snippet.code:
             field, snippet = _annotation("configuration-snippet"), annotations.snippet
@@ -352,7 +359,9 @@ class _Host:
             yield from serves
             return
         redirect = redirect_to_https(
-            settings.redirect_code, preserve_slash=annotations.preserve_trailing_slash
+            settings.redirect_code,
+            preserve_slash=annotations.preserve_trailing_slash,
+            port=self._port("https") if annotations.port_in_redirects else None,
         )
         field = _annotation("force-ssl-redirect") if forced else "spec.tls"
         # The certificate of a wildcard alias covers one label; nginx redirects deeper names only if forced.
@@ -374,6 +383,10 @@ class _Host:
         yield self._redirect(source, field, place.match, redirect, covered)
         if covered:
             yield from serves
+
+    def _port(self, scheme: Scheme) -> int:
+        plain, tls = self._findings.ports
+        return tls if scheme == "https" else plain
 
     def _redirect(
         self,
@@ -469,6 +482,7 @@ class _Host:
         if filters is None:
             yield self._answer(source, _annotation("custom-headers"), place.match, 503)
             return
+        rewritten = (*rewritten, *self._rewrite_responses(source))
         for share in self._shares(upstream, target, source):
             specs = rewritten
             if share.cookie is not None:
@@ -555,6 +569,20 @@ class _Host:
             return found.redirect
         assert found.spec is not None
         return (found.spec,)
+
+    def _rewrite_responses(self, source: Source) -> Iterator[HTTPRouteFilterSpec]:
+        """Rewrite Location and cookies of backends; nginx writes the scheme of the connection."""
+        rewrite = source.annotations.responses
+        if rewrite is None:
+            return
+        if not source.annotations.relative_redirects:
+            port, scheme = self._port(self._scheme), "{scheme}"
+            if self._settings.forwarded_address or source.annotations.port_in_redirects:
+                scheme = self._scheme
+            written = source.annotations.port_in_redirects and port != _PORTS[self._scheme]
+            origin = f"{scheme}://{{host}}" + (f":{port}" if written else "")
+            rewrite = absolute_locations(rewrite, origin)
+        yield HTTPRouteFilterSpec(response_rewrite=rewrite)
 
     def _shares(self, upstream: Upstream, target: Target, source: Source) -> list[Share]:
         """Return the rules of a location by the canary of its Service."""

@@ -6,20 +6,39 @@ Must never: make a policy for what the Gateways' own policy expresses.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicySpec,
     HTTPTrafficTimeout,
     RequestBuffer,
+    TCPTrafficTimeout,
+    TrafficCookie,
     TrafficSession,
     TrafficTimeout,
 )
 from edgefast.api.edge.policy_target import PolicyTargetReference
-from edgefast.api.model.session_persistence import SessionCookie
-from edgefast.translate.ingress.annotations import Annotations
+from edgefast.translate.ingress.annotations import Affinity, Annotations
+from edgefast.translate.ingress.balancing import translate_balancing
 from edgefast.translate.ingress.configmap import Globals
 
 __all__ = ["is_plain", "plain_annotations", "translate_traffic"]
 
+#: Settings of a policy that all Ingresses have.
+_SETTINGS = (
+    "body_size",
+    "read_timeout",
+    "send_timeout",
+    "connect_timeout",
+    "retry_timeout",
+    "balancer",
+)
+_SAME_SITE: Mapping[str, Literal["Strict", "Lax", "None"]] = {
+    "Strict": "Strict",
+    "Lax": "Lax",
+    "None": "None",
+}
 #: Bytes: a limit that no body reaches.
 _UNLIMITED = 2**62
 
@@ -28,6 +47,9 @@ def plain_annotations(globals_: Globals) -> Annotations:
     """Return the annotations that the policies of the Gateways express."""
     return Annotations(
         body_size=globals_.body_size,
+        connect_timeout=globals_.connect_timeout,
+        retry_timeout=globals_.retry_timeout,
+        balancer=translate_balancing(globals_.load_balance, "")[0],
         read_timeout=globals_.read_timeout,
         send_timeout=globals_.send_timeout,
     )
@@ -35,9 +57,9 @@ def plain_annotations(globals_: Globals) -> Annotations:
 
 def is_plain(annotations: Annotations, plain: Annotations) -> bool:
     """Tell whether the policy of the Gateways is enough for an Ingress."""
-    found = (annotations.body_size, annotations.read_timeout, annotations.send_timeout)
-    usual = (plain.body_size, plain.read_timeout, plain.send_timeout)
-    return found == usual and annotations.affinity is None
+    if annotations.affinity is not None:
+        return False
+    return all(getattr(annotations, one) == getattr(plain, one) for one in _SETTINGS)
 
 
 def translate_traffic(
@@ -49,11 +71,16 @@ def translate_traffic(
         found = annotations.affinity
         session = TrafficSession(
             absolute_timeout=_duration(found.max_age) if found.max_age else None,
-            cookie=SessionCookie(
+            cookie=TrafficCookie(
                 name=found.name,
                 path=found.path or "/",
                 lifetime_type="Permanent" if found.max_age else "Session",
+                domain=found.domain or None,
+                same_site=_same_site(found),
+                secure="Always" if found.secure else "Auto",
             ),
+            change_on_failure=found.change_on_failure,
+            precedence="Session",
         )
     return BackendTrafficPolicySpec(
         target_refs=targets,
@@ -62,10 +89,22 @@ def translate_traffic(
             http=HTTPTrafficTimeout(
                 stream_idle_timeout=_duration(annotations.read_timeout),
                 send_timeout=_duration(annotations.send_timeout),
-            )
+                retry_timeout=_duration(annotations.retry_timeout)
+                if annotations.retry_timeout
+                else None,
+            ),
+            tcp=TCPTrafficTimeout(connect_timeout=_duration(annotations.connect_timeout)),
         ),
+        load_balancer=annotations.balancer if session is None else None,
         session_persistence=session,
     )
+
+
+def _same_site(found: Affinity) -> Literal["Strict", "Lax", "None", "NoneIfSupported", "Unset"]:
+    """Return the attribute; nginx's library leaves out words that are written otherwise."""
+    if found.same_site == "None" and found.conditional:
+        return "NoneIfSupported"
+    return _SAME_SITE.get(found.same_site, "Unset")
 
 
 def _duration(seconds: int) -> str:

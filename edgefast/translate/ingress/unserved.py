@@ -42,7 +42,6 @@ PARTS = frozenset(
         "modsecurity-transaction-id",
         "opentelemetry-operation-name",
         "opentelemetry-trust-incoming-span",
-        "proxy-redirect-to",
         "proxy-ssl-ciphers",
         "proxy-ssl-name",
         "proxy-ssl-protocols",
@@ -61,28 +60,13 @@ LOST: Mapping[str, str] = {
 
 #: Annotations without effect, as warnings.
 DIFFERS: Mapping[str, str] = {
-    "affinity-canary-behavior": "clients can move between the canary and the primary Service",
     "connection-proxy-header": "backends get the Connection header of edgefast",
     "fastcgi-index": "FastCGI is not supported",
     "fastcgi-params-configmap": "FastCGI is not supported",
-    "load-balance": "edgefast selects the less busy one of two endpoints",
-    "proxy-cookie-domain": "the Domain of cookies is unchanged",
-    "proxy-cookie-path": "the Path of cookies is unchanged",
     "proxy-http-version": "backends get HTTP/1.1 or HTTP/2",
-    "proxy-next-upstream-timeout": "the time of all tries together has no limit",
-    "proxy-redirect-from": "Location headers of backends are unchanged",
     "proxy-ssl-secret": "write a BackendTLSPolicy for the Service",
-    "relative-redirects": "Location headers of redirects are absolute",
-    "session-cookie-change-on-failure": "the cookie changes when its endpoint is gone",
-    "session-cookie-conditional-samesite-none": "the cookie has no SameSite attribute",
-    "session-cookie-domain": "the cookie has no Domain attribute",
-    "session-cookie-expires": "only session-cookie-max-age sets the lifetime of the cookie",
-    "session-cookie-samesite": "the cookie has no SameSite attribute",
-    "session-cookie-secure": "edgefast decides the Secure attribute of the cookie",
     "ssl-ciphers": "cipher suites are fixed",
     "ssl-prefer-server-ciphers": "cipher suites are fixed",
-    "upstream-hash-by": "edgefast selects the less busy one of two endpoints",
-    "use-port-in-redirects": "redirects to HTTPS contain no port",
 }
 
 #: Annotations whose effect has no counterpart in edgefast, and whose absence changes no answer.

@@ -62,6 +62,7 @@ def one_of(*words: str, folded: bool = False) -> Check:
 
 
 BASIC = pattern(rf"^[/{_ALPHANUMERIC}]*$", spaces=True)
+COOKIE_DOMAIN = pattern(rf"^(off|[{_ALPHANUMERIC}]+\s+[{_ALPHANUMERIC}]+)$")
 WORDS = pattern(rf"^[/{_ALPHANUMERIC} ]*$")
 URL = pattern(rf"^[{_ALPHANUMERIC},:?&=]*$")
 URL_WITH_VARIABLES = pattern(rf"^[{_ALPHANUMERIC},:?&=$]*$", spaces=True)

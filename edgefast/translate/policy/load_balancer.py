@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -19,16 +20,19 @@ from edgefast.api.edge.load_balancer import (
     HashCookie,
     HashHeader,
     HashParam,
+    HashPart,
     LoadBalancer,
 )
 from edgefast.api.model.units import parse_duration
 from edgefast.api.validation.load_balancer import (
     MOST_WINDOW,
+    NAMED,
     PARTS,
     check_given,
     check_hash,
     check_headers,
     check_part,
+    check_part_name,
     check_slow_start,
 )
 from edgefast.api.validation.zone_aware import check_zone_aware
@@ -93,10 +97,46 @@ def _translate_hash(given: ConsistentHash, report: Report, path: str) -> ir.Hash
     if given.query_params is not None:
         _check_params(given.query_params, report, f"{path}.queryParams")
         made["QueryParams"] = ir.HashPolicy(params=tuple(one.name for one in given.query_params))
+    if given.parts is not None:
+        made["Parts"] = ir.HashPolicy(parts=_translate_parts(given.parts, report, f"{path}.parts"))
     if given.cookie is not None:
         cookie = _translate_cookie(given.cookie, report, f"{path}.cookie")
         made["Cookie"] = ir.HashPolicy(cookie=cookie)
     return made.get(given.type, ir.HashPolicy())
+
+
+_KINDS: Mapping[str, Literal["source", "host", "target", "path", "query"]] = {
+    "SourceIP": "source",
+    "Host": "host",
+    "RequestURI": "target",
+    "Path": "path",
+    "Query": "query",
+}
+
+
+def _translate_parts(
+    given: Sequence[HashPart], report: Report, path: str
+) -> tuple[ir.HashPart, ...]:
+    _check_count(given, report, path)
+    return tuple(_translate_part(one, report, f"{path}[{at}]") for at, one in enumerate(given))
+
+
+def _translate_part(one: HashPart, report: Report, path: str) -> ir.HashPart:
+    if not _check_word(one.type, (*_KINDS, *NAMED), report, f"{path}.type"):
+        return ir.HashPart("source")
+    if refuse_violations(check_part_name(one), report, path, "Invalid"):
+        return ir.HashPart("source")
+    if one.type in _KINDS:
+        return ir.HashPart(_KINDS[one.type])
+    name = one.name or ""
+    if one.type == "Header":
+        _check_header(HashHeader(name=name), report, path)
+        return ir.HashPart("header", name.lower())
+    if one.type == "Cookie":
+        check_cookie(name, report, f"{path}.name")
+        return ir.HashPart("cookie", name)
+    check_param(name, report, f"{path}.name")
+    return ir.HashPart("param", name)
 
 
 def _check_header(given: HashHeader, report: Report, path: str) -> None:

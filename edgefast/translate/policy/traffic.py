@@ -66,6 +66,7 @@ def _translate(
     if spec.request_buffer is not None:
         size = _read_size(spec.request_buffer.limit, report, "spec.requestBuffer.limit")
     http = spec.timeout.http if spec.timeout is not None else None
+    tcp = spec.timeout.tcp if spec.timeout is not None else None
     path = "spec.timeout.http"
     fault = None
     if spec.fault_injection is not None:
@@ -94,6 +95,12 @@ def _translate(
         request_timeout=_read_time(http.request_timeout, report, f"{path}.requestTimeout"),
         idle_timeout=_read_time(http.stream_idle_timeout, report, f"{path}.streamIdleTimeout"),
         send_timeout=_read_time(http.send_timeout, report, f"{path}.sendTimeout"),
+        connect_timeout=_read_time(
+            tcp.connect_timeout if tcp is not None else None,
+            report,
+            "spec.timeout.tcp.connectTimeout",
+        ),
+        retry_timeout=_read_time(http.retry_timeout, report, f"{path}.retryTimeout"),
         max_connections=read_count(breaker.max_connections, report, f"{bounds}.maxConnections"),
         max_endpoint_connections=read_count(
             breaker.per_endpoint.max_connections if breaker.per_endpoint is not None else None,

@@ -213,6 +213,7 @@ def translate_rule(
             ext_auth=filters.ext_auth,
             direct=filters.direct,
             session=session,
+            response_rewrite=filters.response_rewrite,
         ),
         matches=tuple(matches),
         broken=False,

@@ -58,6 +58,22 @@ async def test_a_header_finds_its_endpoint_again(world: World) -> None:
     [
         ({"params": ("k",)}, lambda value: {"path": f"/?a=1&k={value}&k=other"}),
         ({"params": ("k", "l")}, lambda value: {"path": f"/?l={value}"}),
+        ({"parts": (ir.HashPart("target"),)}, lambda value: {"path": f"/a?k={value}"}),
+        ({"parts": (ir.HashPart("path"),)}, lambda value: {"path": f"/{value}"}),
+        ({"parts": (ir.HashPart("query"),)}, lambda value: {"path": f"/a?{value}"}),
+        ({"parts": (ir.HashPart("host"),)}, lambda value: {"host": f"{value}.test:80"}),
+        (
+            {"parts": (ir.HashPart("host"), ir.HashPart("header", "x-user"))},
+            lambda value: {"headers": [("X-User", value)]},
+        ),
+        (
+            {"parts": (ir.HashPart("cookie", "c"), ir.HashPart("param", "q"))},
+            lambda value: {"path": "/?q=1", "headers": [("cookie", f"a=b; c={value}")]},
+        ),
+        (
+            {"parts": (ir.HashPart("param", "q"), ir.HashPart("source"))},
+            lambda value: {"path": f"/?q={value}"},
+        ),
         (
             {"cookie": ir.HashCookie("sid")},
             lambda value: {"headers": [("cookie", f"a=b; sid={value}")]},

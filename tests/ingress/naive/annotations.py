@@ -35,6 +35,7 @@ WHOLE = {
     "limit-rps": _INT,
     "limit-rpm": _INT,
     "limit-connections": _INT,
+    "upstream-hash-by": r"[A-Za-z0-9\-_${} ]*",
 }
 #: A value that does not match counts as if the annotation were missing.
 SINGLE = {
@@ -66,6 +67,10 @@ SINGLE = {
     "cors-max-age": _INT,
     "custom-headers": _BASIC,
     "disable-proxy-intercept-errors": _BOOL,
+    "proxy-redirect-from": _URL,
+    "proxy-redirect-to": _URL,
+    "proxy-cookie-domain": rf"off|[{_CHARS}]+\s+[{_CHARS}]+",
+    "proxy-cookie-path": rf"[{_CHARS},?&= ]*",
 }
 SNIPPETS = (
     "configuration-snippet",

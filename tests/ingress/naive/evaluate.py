@@ -6,7 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from ingress.message import Answer, Backend, Request, answer_backend, first
-from ingress.naive import access, canary, certificates, cors, errorpages, redirects, rewriting
+from ingress.naive import (
+    access,
+    canary,
+    certificates,
+    cors,
+    errorpages,
+    redirects,
+    responses,
+    rewriting,
+)
 from ingress.naive.client import Client, client_of, name_of_host
 from ingress.naive.forwarding import backend_headers, body_limit
 from ingress.naive.hosts import Host, Hosts, Upstream
@@ -69,7 +78,7 @@ class Evaluator:
         if not request.chunked and request.body > self._body_limit(found.served):
             return self._error(case, 413, "body")
         if found.slash:
-            location = redirects.slash_location(request, found.served)
+            location = redirects.slash_location(request, found.served, self.objects)
             return self._in_location(case, Answer(301, location, step="slash"))
         if not is_open(found.served.location):
             return self._in_location(case, Answer(503, step="closed"))
@@ -80,7 +89,7 @@ class Evaluator:
 
     def _redirect(self, case: _Case) -> Answer | None:
         """Temporal and permanent redirects beat ssl-redirect and need no access."""
-        fixed = redirects.fixed_redirect(case.request, case.served)
+        fixed = redirects.fixed_redirect(case.request, case.served, self.objects)
         if fixed is not None:
             return self._in_location(case, Answer(*fixed, step="redirect"))
         location = rewriting.redirected(case.served, case.path, case.request.target)
@@ -174,9 +183,14 @@ class Evaluator:
                     auth=decision.call,
                     access="allowed",
                 )
+        target, cookies = "", ()
+        if backend is not None:
+            target, cookies = responses.rewritten_headers(location, request, self.objects)
         answer = Answer(
             status,
+            target,
             backend=backend,
+            response=cookies,
             auth=decision.call,
             access="allowed",
             step="backend" if backend else "default backend",
@@ -193,7 +207,8 @@ class Evaluator:
         cookie = first(decision.answer, "set-cookie")
         always = external is not None and external.always_set_cookie
         if cookie and (status in access.WITH_COOKIE or always):
-            answer = replace(answer, response=(("set-cookie", cookie),))
+            answer = replace(answer, response=(*cookies, ("set-cookie", cookie)))
+        answer = replace(answer, response=tuple(sorted(answer.response)))
         return self._in_location(case, answer)
 
     def _changes(
@@ -271,8 +286,11 @@ class Evaluator:
         page = errorpages.page_of(location, self.objects)
         if not page.service:
             return Answer(404, step="default page")
+        target, cookies = responses.headers_of(case.request)
         return Answer(
             answer_backend(case.request.headers),
+            target,
+            response=tuple(sorted(cookies)),
             backend=Backend(page.namespace, page.service, page.port),
             target=errorpages.page_target(case.request.target),
             sent=errorpages.page_headers(

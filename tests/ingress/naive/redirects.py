@@ -44,24 +44,26 @@ def app_root(request: Request, host: Host, path: str) -> str:
     return ""
 
 
-def slash_location(request: Request, served: Served) -> str:
+def slash_location(request: Request, served: Served, objects: Objects) -> str:
     """nginx' own 301 to `/dir/` (scheme and host without port, query kept)."""
     _, mark, query = request.target.partition("?")
-    return absolute(request, served.location, served.path + (mark + query if query else ""))
+    return absolute(
+        request, served.location, objects, served.path + (mark + query if query else "")
+    )
 
 
-def absolute(request: Request, location: Location, target: str) -> str:
+def absolute(request: Request, location: Location, objects: Objects, target: str) -> str:
     """nginx adds scheme and host to a path in Location, unless relative-redirects; the port by use-port-in-redirects."""
-    if location.flag("relative-redirects"):
+    if location.flag("relative-redirects") or _global_flag(objects, "relative-redirects", False):
         return target
     port = ""
     default = {"http": 80, "https": 443}[request.scheme]
-    if location.flag("use-port-in-redirects") and request.port != default:
+    if writes_port(location, objects) and request.port != default:
         port = f":{request.port}"
     return f"{request.scheme}://{name_of_host(request.host)}{port}{target}"
 
 
-def fixed_redirect(request: Request, served: Served) -> tuple[int, str] | None:
+def fixed_redirect(request: Request, served: Served, objects: Objects) -> tuple[int, str] | None:
     """temporal (300-307, else 302) beats permanent (300-308, else 301). nginx writes no Location for 300, 304, 305 and 306. A
     permanent one may be a path: nginx makes it absolute, as its own 301."""
     location = served.location
@@ -75,8 +77,14 @@ def fixed_redirect(request: Request, served: Served) -> tuple[int, str] | None:
         code = given if 300 <= given <= last else default
         if code not in _WITH_LOCATION:
             return code, ""
-        return code, absolute(request, location, url) if url.startswith("/") else url
+        return code, absolute(request, location, objects, url) if url.startswith("/") else url
     return None
+
+
+def writes_port(location: Location, objects: Objects) -> bool:
+    """use-port-in-redirects of the location, else of the ConfigMap."""
+    default = location.owner is not None and _global_flag(objects, "use-port-in-redirects", False)
+    return location.flag("use-port-in-redirects", default)
 
 
 def ssl_location(
@@ -100,7 +108,7 @@ def ssl_location(
         "preserve-trailing-slash", _global_flag(objects, "preserve-trailing-slash", False)
     )
     target = request.target if keep else without_slash(request.target)
-    port = ":443" if location.flag("use-port-in-redirects") else ""
+    port = ":443" if writes_port(location, objects) else ""
     return f"https://{client.host.partition(':')[0]}{port}{target}"
 
 

@@ -10,7 +10,7 @@ from edgefast.translate.ingress.annotations import (
     Canary,
     read_annotations,
 )
-from edgefast.translate.ingress.configmap import Globals, parse_size
+from edgefast.translate.ingress.configmap import Globals, ResponseValues, parse_size
 from edgefast.translate.ingress.known import KNOWN, SERVED
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
 from edgefast.translate.ingress.values import PREFIX
@@ -117,10 +117,87 @@ def test_a_canary_needs_its_switch() -> None:
 
 def test_affinity_and_its_lifetime() -> None:
     assert read(affinity="cookie").affinity == Affinity(name="INGRESSCOOKIE", max_age=0, path="")
-    found = read(affinity="cookie", session_cookie_max_age="-5", session_cookie_samesite="Lax")
+    found = read(affinity="cookie", session_cookie_max_age="-5")
     assert found.affinity is not None and found.affinity.max_age == 0
-    assert notes(found)["session-cookie-samesite"] == (False, "NotSupported")
     assert read(affinity="ip").affinity is None
+    both = read(affinity="cookie", session_cookie_max_age="5", session_cookie_expires="9").affinity
+    assert both is not None and both.max_age == 5
+    older = read(affinity="cookie", session_cookie_expires="9").affinity
+    assert older is not None and older.max_age == 9
+
+
+def test_attributes_of_the_cookie() -> None:
+    found = read(
+        affinity="cookie",
+        session_cookie_domain=".a.test",
+        session_cookie_samesite="None",
+        session_cookie_conditional_samesite_none="true",
+        session_cookie_secure="true",
+        session_cookie_change_on_failure="true",
+        affinity_canary_behavior="legacy",
+    )
+    assert found.affinity == Affinity(
+        name="INGRESSCOOKIE",
+        max_age=0,
+        path="",
+        domain=".a.test",
+        same_site="None",
+        conditional=True,
+        secure=True,
+        change_on_failure=True,
+    )
+    assert notes(found) == {"affinity-canary-behavior": (False, "NotSupported")}
+    wrong = read(affinity="cookie", session_cookie_domain="a/b", session_cookie_samesite="x")
+    assert wrong.affinity is not None and wrong.affinity.domain == wrong.affinity.same_site == ""
+    assert notes(wrong) == {
+        "session-cookie-domain": (True, "NotSupported"),
+        "session-cookie-samesite": (False, "Invalid"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "parts"),
+    [
+        ("$request_uri", ["RequestURI"]),
+        ("${request_uri}-text$host", ["RequestURI", "Host"]),
+        ("$remote_addr$binary_remote_addr", ["SourceIP"]),
+        ("$http_x_user_id$cookie_Session$arg_q", ["Header x-user-id", "Cookie Session", "QueryParam q"]),
+        ("$uri$args", ["Path", "Query"]),
+        ("text", None),
+        ("$", None),
+        ("$http_", None),
+        ("$server_name$host", None),
+        ("".join(f"$arg_{one}" for one in range(17)), None),
+    ],
+)  # fmt: skip
+def test_keys_of_hashes(key: str, parts: list[str] | None) -> None:
+    found = read(upstream_hash_by=key, load_balance="round_robin")
+    if parts is None:
+        assert found.balancer is None
+        assert notes(found) == {"upstream-hash-by": (True, "NotSupported")}
+        return
+    assert found.balancer is not None and found.balancer.consistent_hash is not None
+    made = found.balancer.consistent_hash.parts or ()
+    assert [f"{one.type} {one.name or ''}".strip() for one in made] == parts
+    assert found.notes == ()
+
+
+def test_algorithms() -> None:
+    plain, turns = read(load_balance="ewma"), read(load_balance="round_robin")
+    assert plain.balancer is None and list(notes(plain)) == ["load-balance"]
+    assert turns.balancer is not None and turns.balancer.type == "RoundRobin"
+    assert read(Globals(load_balance="round_robin")).balancer == turns.balancer
+    assert read(upstream_hash_by="a b;").refused == "upstream-hash-by"
+    subset = read(upstream_hash_by="$host", upstream_hash_by_subset="true")
+    assert notes(subset) == {"upstream-hash-by-subset": (False, "NotSupported")}
+
+
+def test_timeouts_of_connections_and_tries() -> None:
+    found = read(proxy_connect_timeout="9", proxy_next_upstream_timeout="7")
+    assert (found.connect_timeout, found.retry_timeout, found.notes) == (9, 7, ())
+    found = read(Globals(connect_timeout=3, retry_timeout=2), proxy_connect_timeout="0")
+    assert (found.connect_timeout, found.retry_timeout) == (3, 2)
+    assert notes(found) == {"proxy-connect-timeout": (True, "NotSupported")}
 
 
 @pytest.mark.parametrize(
@@ -146,3 +223,60 @@ def test_many_unknown_annotations_are_bounded_and_no_value_is_shown() -> None:
     assert found.notes[-1].message.startswith("67 more")
     text = repr(found)
     assert len(text) < 33 * 1_000 and "hunter2" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "about"),
+    [
+        ("proxy_cookie_path", "/a", "1 word"),
+        ("proxy_cookie_path", "/a /b /c", "3 words"),
+        ("proxy_cookie_path", "~ /b", "empty"),
+        ("proxy_cookie_path", "/ " + "/x" * 600, "longer"),
+        ("proxy_cookie_path", "~?a /b", "not an RE2 expression"),
+        ("proxy_cookie_domain", "a.test b:80", "characters"),
+    ],
+)
+def test_a_rewrite_of_cookies_is_served_exactly_or_not_at_all(
+    name: str, value: str, about: str
+) -> None:
+    found = read(**{name: value})
+    assert found.responses is None
+    (note,) = found.notes
+    assert note.error
+    assert note.reason == "NotSupported"
+    assert about in note.message
+    assert note.message.endswith("unchanged")
+
+
+@pytest.mark.parametrize(
+    ("begin", "to", "expected"),
+    [
+        ("~^http://(a|b)/(.*)$", "https://$host/$1/$2/$3", r"https://{host}/\1/\2/"),
+        ("~*^HTTP://", "$scheme://", "{scheme}://"),
+        ("http://a/", "${scheme}://b/", "{scheme}://b/"),
+        ("http://a/", "$server_name/", None),
+        ("http://$host/", "/", None),
+        ("~a(?=b)", "/", None),
+        ("http://a/", r"/\1", None),
+        ("http://a/", "/{x}", None),
+    ],
+)
+def test_variables_of_the_config_map(begin: str, to: str, expected: str | None) -> None:
+    """The ConfigMap is not checked by ingress-nginx: variables and expressions with groups come from there."""
+    settings = Globals(responses=ResponseValues(redirect_from=begin, redirect_to=to))
+    found = read(settings)
+    if expected is None:
+        assert found.responses is None
+        assert [one.name for one in found.notes] == ["proxy-redirect-from"]
+        return
+    assert found.responses is not None
+    (location,) = found.responses.locations
+    assert location.to == expected
+    assert (location.type == "RegularExpression") == begin.startswith("~")
+    assert found.notes == ()
+
+
+def test_an_annotation_switches_the_rewrites_of_the_config_map_off() -> None:
+    settings = Globals(responses=ResponseValues(redirect_from="/", redirect_to="/x/"))
+    assert read(settings, proxy_redirect_from="off").responses is None
+    assert read(settings, proxy_redirect_to="off").responses is None
