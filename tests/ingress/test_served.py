@@ -35,11 +35,12 @@ from ingress.message import (
     answer_headers,
 )
 from ingress.naive import Evaluator
-from ingress.naive.access import external_of
+from ingress.naive.access import external_of, needs_login
 from ingress.naive.annotations import Annotations
 from ingress.naive.client import name_of_host
 from ingress.naive.forwarding import IGNORED
 from ingress.naive.hosts import Location, Upstream
+from ingress.naive.matching import match, normalise
 from ingress.naive.objects import CONTROLLER
 from ingress.naive.objects import Objects as NaiveObjects
 
@@ -314,6 +315,8 @@ class _Evaluator(Evaluator):
 
     def answer(self, request: Request) -> Answer:
         found = super().answer(request)
+        if found.step == "backend" and self._has_denylist_alone(request):
+            raise Unknown  # `satisfy: any` with a denylist alone answers 403
         if found.step != "no endpoints":
             return found
         self._all_up = True
@@ -322,6 +325,17 @@ class _Evaluator(Evaluator):
         if behind.access in ("unauthorized", "forbidden"):
             return behind
         return behind if behind.backend and is_unsafe(behind.target) else found
+
+    def _has_denylist_alone(self, request: Request) -> bool:
+        host = self.hosts.find(name_of_host(request.host))
+        served = match(host, normalise(request.target)).served
+        owner = served.location.owner
+        if owner is None or owner.text("satisfy") != "any":
+            return False
+        denied = owner.networks("denylist-source-range")
+        listed = self.objects.setting("denylist-source-range")
+        asks = owner.text("auth-type") or external_of(served.location, self.objects)
+        return bool(denied or listed) and not (needs_login(served, self.objects) and asks)
 
     def _is_up(self, upstream: Upstream) -> bool:
         return self._all_up or super()._is_up(upstream)

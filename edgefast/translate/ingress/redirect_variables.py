@@ -32,13 +32,16 @@ def has_variables(url: str) -> bool:
     return "$" in url
 
 
-def translate_location(url: str, groups: int = 0) -> tuple[str, str]:
-    """Return the template of a URL and "", or "" and why it is not served; a group above `groups` is empty, as in nginx."""
+def translate_location(url: str, groups: int | None = None) -> tuple[str, str]:
+    """Return the template of a URL and "", or "" and why it is not served.
+
+    A group above `groups` is empty, as in nginx. None: no expression comes before the URL, and its groups are refused.
+    """
     unknown: list[str] = []
 
     def replace(found: re.Match[str]) -> str:
         name = found[1] or found[2]
-        if name.isdecimal():
+        if name.isdecimal() and groups is not None:
             return rf"\{int(name)}" if 1 <= int(name) <= groups else ""
         if name not in _VARIABLES:
             unknown.append(name)

@@ -47,3 +47,10 @@ def test_served(url: str, template: str) -> None:
 def test_refused(url: str) -> None:
     template, wrong = translate_location(url, 1)
     assert not template and wrong
+
+
+@pytest.mark.parametrize("url", ["https://else.test/$1", "https://else.test/a${2}?b"])
+def test_groups_are_refused_without_a_rewrite(url: str) -> None:
+    """temporal-redirect and permanent-redirect have no expression whose groups they could name."""
+    template, wrong = translate_location(url)
+    assert not template and wrong
