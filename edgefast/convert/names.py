@@ -102,6 +102,8 @@ def name_filter(spec: HTTPRouteFilterSpec) -> str:
             "no-query" if form.query == "Remove" else "",
         )
         return "-".join(("redirect", *filter(None, parts)))
+    if spec.response_headers is not None:
+        return _join("add", "-".join(one.name for one in spec.response_headers.add_on_success))
     if spec.backend_protocol is not None:
         return "backend-http2"
     cookies = [one for match in spec.matches for one in match.cookies]

@@ -17,9 +17,11 @@ import msgspec
 
 from edgefast.api.edge.backend import Backend
 from edgefast.api.edge.httproutefilter import (
+    AddedHeader,
     DirectResponse,
     HTTPRouteFilterMatch,
     HTTPRouteFilterSpec,
+    ResponseHeaders,
 )
 from edgefast.api.gateway.httproute import (
     HTTPBackendRef,
@@ -205,8 +207,16 @@ class _Host:
             ),
             remove=found.removes,
         )
-        made = HTTPRouteFilter(type="ResponseHeaderModifier", response_header_modifier=edits)
-        return msgspec.structs.replace(draft, filters=(*others, made))
+        filters = others
+        if edits != HTTPHeaderFilter():
+            made = HTTPRouteFilter(type="ResponseHeaderModifier", response_header_modifier=edits)
+            filters = (*others, made)
+        specs = draft.specs
+        if found.successes:
+            headers = tuple(AddedHeader(name=name, value=value) for name, value in found.successes)
+            added = ResponseHeaders(add_on_success=headers)
+            specs = (*specs, HTTPRouteFilterSpec(response_headers=added))
+        return msgspec.structs.replace(draft, filters=filters, specs=specs)
 
     def _find_page(self, place: Place) -> Page | None:
         source = place.location.source
