@@ -513,6 +513,14 @@ class _Host:
             return
         first = filters[0].request_header_modifier
         assert first is not None
+        upstream = place.location.upstream
+        assert upstream is not None
+        message = (
+            f"Service {upstream.namespace}/{upstream.service} has no endpoints now; its requests go to the Service of "
+            "default-backend, in the output of convert for good"
+        )
+        note = Note(name="default-backend", message=message, reason="EndpointsNotFound")
+        self._findings.note(source, note)
         sets = (*first.set, *page_headers(self._describe(place, source)))
         changed = msgspec.structs.replace(
             filters[0], request_header_modifier=msgspec.structs.replace(first, set=sets)
