@@ -228,7 +228,7 @@ class _Host:
         return make_page(source.annotations.pages, self._settings, found, origin, closed=closed)
 
     def _default_backend(self, source: Source) -> Target | None:
-        """Return the target of default-backend; None: there is none with endpoints."""
+        """Return the target of default-backend; None without endpoints."""
         lookup = self._findings.lookup
         found, notes = find_default_backend(source.annotations.pages, source.namespace, lookup)
         self._findings.note(source, *notes)
