@@ -103,6 +103,8 @@ def name_filter(spec: HTTPRouteFilterSpec) -> str:
             "relative" if form.origin == "Remove" else "",
         )
         return "-".join(("redirect", *filter(None, parts)))
+    if spec.response_headers is not None:
+        return _join("add", "-".join(one.name for one in spec.response_headers.add_on_success))
     if spec.backend_protocol is not None:
         return "backend-http2"
     if spec.response_rewrite is not None:

@@ -396,7 +396,7 @@ def is_preflight(head: Head) -> bool:
 def write_location(
     redirect: ir.Redirect, listener: ir.Listener, head: Head, prefix_len: int, *, https: bool
 ) -> str:
-    """Return the Location of a redirect (HTTPRequestRedirectFilter), as core/route/rule.pyx writes it; "": there is none."""
+    """Return the Location of a redirect (HTTPRequestRedirectFilter), as core/route/rule.pyx writes it, "" without one."""
     if redirect.template:
         return expand_location(redirect, head, https=https)
     scheme = redirect.scheme or ("https" if https else "http")

@@ -106,6 +106,7 @@ def _list_ops(what: str, ops: ir.HeaderOps | None) -> list[str]:
         *(f"remove {what} {name}" for name in ops.remove),
         *(f"set {what} {name}: {show(name, value)}" for name, value in ops.set),
         *(f"add {what} {name}: {show(name, value)}" for name, value in ops.add),
+        *(f"add {what} {name}: {show(name, value)} on success" for name, value in ops.on_success),
     ]
 
 

@@ -1,6 +1,6 @@
 """Location template: the Location of a redirect from parts of the request, as core/route/location_template.pyx writes it.
 
-In: a redirect with a template, a request. Out: the Location, "" where there is none. Must never: differ from the engine.
+In: a redirect with a template, a request. Out: the Location, "" without one. Must never: differ from the engine.
 """
 
 from __future__ import annotations

@@ -14,3 +14,5 @@ class HeaderOps(Struct, frozen=True, gc=False):
     set: tuple[tuple[str, str], ...] = ()
     add: tuple[tuple[str, str], ...] = ()
     remove: tuple[str, ...] = ()
+    #: Added last, to answers with a status of success or redirection alone (add_header of nginx); of answers only.
+    on_success: tuple[tuple[str, str], ...] = ()

@@ -51,7 +51,7 @@ class ErrorService(Struct, frozen=True, gc=False):
     timeout: int = 5_000
 
 
-#: Whose answers are replaced; no_endpoints: 503 of the proxy for a backend without endpoints.
+#: Source of the replaced answers; no_endpoints: 503 of the proxy for a backend without endpoints.
 OverrideSource = Literal["all", "backend", "gateway", "no_endpoints"]
 
 

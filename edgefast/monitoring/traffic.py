@@ -346,6 +346,15 @@ TRAFFIC = (
                 "is set.",
             ),
             Panel(
+                "Services for error pages",
+                (
+                    (_sum("edgefast_error_calls_total"), "called"),
+                    (_sum("edgefast_error_calls_failed_total"), "failed"),
+                ),
+                "reqps",
+                text="failed: clients got the plain error.",
+            ),
+            Panel(
                 "Encoded answers",
                 (
                     (_sum("edgefast_compressed_in_bytes_total"), "from backends"),

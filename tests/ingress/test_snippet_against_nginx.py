@@ -30,6 +30,7 @@ pytestmark = [
 #: Lines that both serve, without modules that Debian's nginx lacks.
 SNIPPETS = {
     "headers": "add_header X-A 'b c' always;\nproxy_set_header X-Tenant shop;",
+    "success": "add_header X-A b;",
     "near": "allow 127.0.0.0/8;\nallow 10.0.0.0/8;\ndeny all;",
     "far": "allow 10.0.0.0/8;\ndeny all;\nadd_header X-A b always;",
     "denied": "deny 127.0.0.1;",

@@ -149,6 +149,30 @@ class RedirectForm(Element, frozen=True, kw_only=True):
     ] = "Keep"
 
 
+class AddedHeader(Element, frozen=True, kw_only=True):
+    """A header with a fixed value."""
+
+    name: Annotated[HTTPHeaderName, Meta(description="Name of the header.")]
+    value: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=4096)],
+        Meta(description="Value: printable ASCII characters and tabs."),
+    ]
+
+
+class ResponseHeaders(Element, frozen=True, kw_only=True):
+    """Headers of answers that ResponseHeaderModifier cannot express."""
+
+    add_on_success: Annotated[
+        tuple[AddedHeader, ...],
+        Meta(
+            min_length=1,
+            max_length=16,
+            description="Headers that are added to answers with status 200, 201, 204, 206, 301, 302, 303, 304, 307 and 308, as "
+            "add_header of nginx adds them.",
+        ),
+    ]
+
+
 class HTTPCookieMatch(Element, frozen=True, kw_only=True):
     """A cookie that a request must have."""
 
@@ -202,6 +226,9 @@ class HTTPRouteFilterSpec(Element, frozen=True, kw_only=True):
             description="Changes of Location, Refresh and Set-Cookie in responses of the backend. Responses of edgefast itself "
             "stay."
         ),
+    ] = None
+    response_headers: Annotated[
+        ResponseHeaders | None, Meta(description="Headers that are added to some answers.")
     ] = None
     backend_protocol: Annotated[
         Literal["HTTP2"] | None,

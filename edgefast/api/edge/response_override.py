@@ -55,7 +55,7 @@ class CustomResponseMatch(Element, frozen=True, kw_only=True):
     source: Annotated[
         Literal["All", "Backend", "Gateway", "NoEndpoints"],
         Meta(
-            description="Whose answers match. Backend: of a backend. Gateway: of edgefast itself. NoEndpoints: 503 of edgefast "
+            description="Source of the answers. Backend: a backend. Gateway: edgefast itself. NoEndpoints: 503 of edgefast "
             "for a backend without ready endpoints."
         ),
     ] = "All"

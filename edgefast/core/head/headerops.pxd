@@ -6,6 +6,7 @@ cdef class HeaderOps:
         uint32_t *hashes
         int n
         bytes append        # b"name: value\r\n..." to add (set and add)
+        bytes success       # the same, for answers with a status of SUCCESS_STATUSES alone; None: nothing
         bytes host          # value when the operations set Host, else None
         bint sets_server
         bint own                # drops lines that the proxy itself would write
@@ -13,6 +14,8 @@ cdef class HeaderOps:
         bint own_trace          # has a traceparent of its own, or drops ours
 
     cdef bint drops(self, const uint8_t *base, const ef_span *span) noexcept
+
+cdef frozenset SUCCESS_STATUSES
 
 cdef bytes add_own_headers(Exchange ex, bytes lines)
 

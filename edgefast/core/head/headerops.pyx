@@ -86,9 +86,17 @@ cdef HeaderOps compile_ops(filters):
             host = value
     lines = [line for line in lines if line[0] not in _FRAMING and line[0] != b"host"]
     drop = [name for name in dict.fromkeys(drop) if name not in _FRAMING and name != b"host"]
-    if not lines and not drop and host is None:
+    success = [pair for ops in filters if ops is not None for pair in ops.on_success]
+    if not lines and not drop and not success and host is None:
         return None
-    return HeaderOps(drop, b"".join(b"%b: %b\r\n" % (name, value) for _, name, value in lines), host)
+    made = HeaderOps(drop, b"".join(b"%b: %b\r\n" % (name, value) for _, name, value in lines), host)
+    if success:
+        (<HeaderOps>made).success = b"".join([b"%b: %b\r\n" % (name.encode(), value.encode()) for name, value in success])
+    return made
+
+
+# Statuses of answers that get headers of HTTPRouteFilter addOnSuccess (add_header of nginx).
+cdef frozenset SUCCESS_STATUSES = frozenset((200, 201, 204, 206, 301, 302, 303, 304, 307, 308))
 
 
 cdef HeaderOps CORS_OPS = HeaderOps(
@@ -140,6 +148,8 @@ cdef bytes add_own_headers(Exchange ex, bytes lines):
         cors = ex.cors_lines
         lines, _, behind = lines.partition(cors)
     added = lines_but(ops.append, GRPC_OWN_LINES) if ex.grpc else ops.append
+    if ops.success is not None and ex.status in SUCCESS_STATUSES:
+        added += lines_but(ops.success, GRPC_OWN_LINES)
     return type_first(lines_but(lines + behind, ops.names) + added) + cors
 
 

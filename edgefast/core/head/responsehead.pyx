@@ -50,6 +50,9 @@ cdef int write_response_head(Exchange ex, const uint8_t *base, ef_head *head, ui
         out_raw(out, <const char *>b"\r\n", 2)
     if ops is not None:
         out_bytes(out, ops.append)
+        if ops.success is not None and head.response_status in SUCCESS_STATUSES:
+            out_reserve(out, PyBytes_GET_SIZE(ops.success) + 512)
+            out_bytes(out, ops.success)
     if auth_lines is not None:
         out_reserve(out, PyBytes_GET_SIZE(auth_lines) + 512)
         out_bytes(out, auth_lines)

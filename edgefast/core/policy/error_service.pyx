@@ -102,7 +102,7 @@ cdef class ErrorFlow(AuthFlow):
         return 0
 
     cdef int answer_plain(self) except -1:
-        cdef Exchange ex = self.ex  # which lets go of this when it ends
+        cdef Exchange ex = self.ex  # it releases this flow when it ends
         ex.status = self.status
         ex.respond(self.status, self.lines, self.reason)
         return 0
@@ -256,7 +256,7 @@ cdef class ErrorCall(UpstreamUser):
     # --- ends ------------------------------------------------------------------------------------------------------
 
     cdef int fail(self, Cut why) except -1:
-        """There is no page: the plain error."""
+        """Answer with the plain error, because the service gave no page."""
         cdef ErrorFlow flow = self.end(why)
         if flow is None:
             return 0
@@ -264,7 +264,7 @@ cdef class ErrorCall(UpstreamUser):
         return flow.answer_plain()
 
     cdef ErrorFlow end(self, Cut why):
-        """Let go of the service. Returns who waited for it; None: nobody does."""
+        """Release the connection. Returns the flow that waited for it, None if it has ended."""
         cdef Outbound up = self.up
         cdef ErrorFlow flow = self.flow
         cdef PolicyUnits units = units_of(self.engine)

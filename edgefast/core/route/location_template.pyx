@@ -56,7 +56,7 @@ cdef class LocationTemplate:
             return path
         if name == "query":
             return at.query[:at.query_len] if at.query != NULL and not ex.secret_query else b""
-        if not ex.secret_query:  # a query with a credential is shown to nobody
+        if not ex.secret_query:  # a query with a credential is never copied
             query = at.query
         target = original_target(at.base, at.head, query, at.query_len)
         return b"".join([b"%c" % c if c in _UNESCAPED else b"%%%02X" % c for c in target]) if name == "escapedTarget" else target

@@ -88,7 +88,7 @@ cdef class Redirect:
         self.template = LocationTemplate(engine, spec.template, spec.pattern) if spec.template else None
 
     cdef bytes locate(self, Exchange ex, Routed *at):
-        """The Location; None: there is none for this request."""
+        """The Location; None if the template gives none for this request."""
         cdef bytes found
         if self.template is None:
             return self.location(

@@ -129,7 +129,7 @@ cdef int keep_error_request(Exchange ex, Routed *at) except -1:
             continue
         lines.append(at.base[span.name_off:span.line_end])
     take_request_id(ex, at.base, request_id, internal)
-    if not ex.secret_query:  # a query with a credential is shown to nobody
+    if not ex.secret_query:  # a query with a credential is never copied
         query = at.query
     ex.error_request = (
         b"".join(lines),

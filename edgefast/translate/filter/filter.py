@@ -170,6 +170,10 @@ def _combine(found: Filters, report: Report, path: str) -> None:
             found.rewrite = ir.Rewrite(hostname=hostname, path=one.rewrite)
         elif one.form is not None:
             _form_redirect(one.form, named, found, report, path)
+        if one.on_success:
+            ops = found.response_headers or ir.HeaderOps()
+            added = (*ops.on_success, *one.on_success)
+            found.response_headers = msgspec.structs.replace(ops, on_success=added)
         found.http2 = found.http2 or one.http2
         if beside:
             report.refuse(path, "IncompatibleFilters", message)

@@ -20,6 +20,7 @@ from edgefast.api.edge.httproutefilter import (
     HTTPRouteFilter,
     RedirectForm,
     RegexPathModifier,
+    ResponseHeaders,
 )
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.regex import check_regex, count_groups
@@ -43,6 +44,7 @@ from edgefast.translate.filter.response_rewrite import (
     check_response_rewrite,
     translate_response_rewrite,
 )
+from edgefast.translate.match.header_name import check_header_name
 from edgefast.translate.policy.response_body import read_body
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved
@@ -54,6 +56,8 @@ __all__ = ["RouteFilter", "check_route_filter", "read_answer", "translate_route_
 COOKIE = "cookie:"
 _MATCHES = 8
 _COOKIES = 16
+_ADDED = 16
+_ADDED_VALUE = re.compile(r"[\t\x20-\x7e]{1,4096}")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,256}")
 _VALUE = re.compile(r"[!-~]+([\t ][!-~]+)*")
 _SUBSTITUTION = re.compile(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2}|\\[0-9]){0,1024}")
@@ -68,6 +72,7 @@ class RouteFilter(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     direct: ir.DirectResponse | None = None
     form: RedirectForm | None = None  # of the rule's RequestRedirect
     response: ir.ResponseRewrite | None = None
+    on_success: tuple[tuple[str, str], ...] = ()  # headers of answers of success
     http2: bool = False  # backends get HTTP/2
     matches: tuple[tuple[ir.ValueMatch, ...], ...] = ()
 
@@ -85,6 +90,8 @@ def check_route_filter(one: HTTPRouteFilter) -> Report:
         _check_form(spec.redirect, report, "spec.redirect")
     if spec.backend_protocol is not None:
         _check_word(spec.backend_protocol, ("HTTP2",), report, "spec.backendProtocol")
+    if spec.response_headers is not None:
+        _check_added(spec.response_headers, report, "spec.responseHeaders.addOnSuccess")
     if spec.url_rewrite is not None:
         _check_rewrite(spec.url_rewrite.path, report, "spec.urlRewrite.path")
     if spec.direct_response is not None:
@@ -109,6 +116,17 @@ def _check_word(word: str, words: tuple[str, ...], report: Report, path: str) ->
         return True
     report.refuse(path, "NotSupported", supported_text(word, words), did_you_mean(word, words))
     return False
+
+
+def _check_added(one: ResponseHeaders, report: Report, path: str) -> None:
+    count = len(one.add_on_success)
+    if not 1 <= count <= _ADDED:
+        report.refuse(path, "Invalid", f"{count} headers (expected 1 to {_ADDED})")
+    for at, header in enumerate(one.add_on_success):
+        if wrong := check_header_name(header.name):
+            report.refuse(f"{path}[{at}].name", "UnsupportedValue", wrong)
+        if not _ADDED_VALUE.fullmatch(header.value):
+            report.refuse(f"{path}[{at}].value", "UnsupportedValue", "not a header value")
 
 
 def _check_rewrite(one: RegexPathModifier, report: Report, path: str) -> None:
@@ -185,6 +203,9 @@ def translate_route_filter(one: HTTPRouteFilter, body: bytes) -> RouteFilter:
         else None,
         form=spec.redirect,
         response=translate_response_rewrite(spec.response_rewrite),
+        on_success=()
+        if spec.response_headers is None
+        else tuple((one.name.lower(), one.value) for one in spec.response_headers.add_on_success),
         http2=spec.backend_protocol == "HTTP2",
         matches=tuple(dict.fromkeys(_translate_cookies(match.cookies) for match in spec.matches)),
     )

@@ -57,7 +57,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 def find_default_backend(
     pages: ErrorPages, namespace: str, lookup: Lookup
 ) -> tuple[Target | None, tuple[Note, ...]]:
-    """Return the target of default-backend: the first port of its Service, if that has endpoints; None: there is none."""
+    """Return the target of default-backend: the first port of its Service, None without endpoints."""
     if not pages.service:
         return None, ()
     named = f"Service {namespace}/{pages.service}"
@@ -83,7 +83,7 @@ def find_default_backend(
 def describe_origin(
     namespace: str, ingress: str, service: str, port: str
 ) -> tuple[tuple[str, str], ...]:
-    """Return the headers that tell an error page whose it is; nginx sends none that is empty."""
+    """Return the headers that describe the location to an error page; nginx sends no empty ones."""
     found = {
         "x-ingress-name": ingress,
         "x-namespace": namespace,

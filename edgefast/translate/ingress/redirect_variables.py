@@ -58,6 +58,6 @@ def translate_location(url: str, groups: int | None = None) -> tuple[str, str]:
     if not is_template(made):
         return (
             "",
-            "a variable or group stands in the name of the host, or the address has a form that is not served",
+            "the name of the host contains a variable or group, or the address has a form that is not served",
         )
     return made, ""

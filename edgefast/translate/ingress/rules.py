@@ -17,9 +17,11 @@ import msgspec
 
 from edgefast.api.edge.backend import Backend
 from edgefast.api.edge.httproutefilter import (
+    AddedHeader,
     DirectResponse,
     HTTPRouteFilterMatch,
     HTTPRouteFilterSpec,
+    ResponseHeaders,
 )
 from edgefast.api.gateway.httproute import (
     HTTPBackendRef,
@@ -208,8 +210,16 @@ class _Host:
             ),
             remove=found.removes,
         )
-        made = HTTPRouteFilter(type="ResponseHeaderModifier", response_header_modifier=edits)
-        return msgspec.structs.replace(draft, filters=(*others, made))
+        filters = others
+        if edits != HTTPHeaderFilter():
+            made = HTTPRouteFilter(type="ResponseHeaderModifier", response_header_modifier=edits)
+            filters = (*others, made)
+        specs = draft.specs
+        if found.successes:
+            headers = tuple(AddedHeader(name=name, value=value) for name, value in found.successes)
+            added = ResponseHeaders(add_on_success=headers)
+            specs = (*specs, HTTPRouteFilterSpec(response_headers=added))
+        return msgspec.structs.replace(draft, filters=filters, specs=specs)
 
     def _find_page(self, place: Place) -> Page | None:
         source = place.location.source
@@ -221,7 +231,7 @@ class _Host:
         return make_page(source.annotations.pages, self._settings, found, origin, closed=closed)
 
     def _default_backend(self, source: Source) -> Target | None:
-        """Return the target of default-backend; None: there is none with endpoints."""
+        """Return the target of default-backend; None without endpoints."""
         lookup = self._findings.lookup
         found, notes = find_default_backend(source.annotations.pages, source.namespace, lookup)
         self._findings.note(source, *notes)
@@ -519,6 +529,14 @@ class _Host:
             return
         first = filters[0].request_header_modifier
         assert first is not None
+        upstream = place.location.upstream
+        assert upstream is not None
+        message = (
+            f"Service {upstream.namespace}/{upstream.service} has no endpoints now; its requests go to the Service of "
+            "default-backend, in the output of convert for good"
+        )
+        note = Note(name="default-backend", message=message, reason="EndpointsNotFound")
+        self._findings.note(source, note)
         sets = (*first.set, *page_headers(self._describe(place, source)))
         changed = msgspec.structs.replace(
             filters[0], request_header_modifier=msgspec.structs.replace(first, set=sets)

@@ -40,7 +40,7 @@ _HARMLESS = frozenset(
 )
 #: Directives that change answers and cannot decide access: the effect of leaving one out, and what to do.
 _LEFT_OUT = {
-    "add_header": ("the header is missing", "write it with always, or as more_set_headers"),
+    "add_header": ("the header is missing", "write one header without variables"),
     "brotli": ("answers are not encoded", "write a BackendTrafficPolicy with compression"),
     "etag": ("ETag of the backend stays", ""),
     "expires": ("Expires and Cache-Control of the backend stay", "write more_set_headers"),
@@ -82,6 +82,7 @@ class Snippet(msgspec.Struct, frozen=True, kw_only=True):
 
     sets: Pairs = ()  # headers of answers
     adds: Pairs = ()
+    successes: Pairs = ()  # added to answers of success and redirection alone
     removes: tuple[str, ...] = ()
     requests: Pairs = ()  # headers to backends
     allow: tuple[str, ...] = ()
@@ -98,7 +99,7 @@ class Snippet(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def edits_answers(self) -> bool:
         """Tell whether answers have other headers."""
-        return bool(self.sets or self.adds or self.removes)
+        return bool(self.sets or self.adds or self.removes or self.successes)
 
 
 class _Directive(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,7 +142,7 @@ class _Reader:
             elif one.name not in _HARMLESS:
                 self._take(one)
         allow, deny = self._lists()
-        for kind in ("set", "add", "remove"):
+        for kind in ("set", "add", "success", "remove"):
             if sum(action == kind for action, _ in self._edits.values()) > _EDITS:
                 self._refused.append(_refuse(None))
         if len(self._requests) > _EDITS:
@@ -152,6 +153,9 @@ class _Reader:
             ),
             adds=tuple(
                 (name, value) for name, (kind, value) in self._edits.items() if kind == "add"
+            ),
+            successes=tuple(
+                (name, value) for name, (kind, value) in self._edits.items() if kind == "success"
             ),
             removes=tuple(name for name, (kind, _) in self._edits.items() if kind == "remove"),
             requests=tuple(self._requests.items()),
@@ -186,7 +190,9 @@ class _Reader:
     # --- headers of answers ---
 
     def _add_header(self, one: _Directive) -> bool:
-        """Without always nginx adds it to some statuses alone, which no filter does."""
+        """Without always nginx adds it to some statuses alone."""
+        if len(one.words) == 3:
+            return self._edit(one.words[1], "success", one.words[2])
         if len(one.words) != 4 or one.words[3] != "always":
             return False
         return self._edit(one.words[1], "add", one.words[2])
@@ -209,7 +215,7 @@ class _Reader:
         if "*" in name:  # headers-more takes it for any text
             return False
         before = self._edits.get(name)
-        if before is not None and "add" in (before[0], action):
+        if before is not None and {"add", "success"} & {before[0], action}:
             return False  # their order is that of the modules, not of the lines
         self._edits[name] = (action, value)
         return True
