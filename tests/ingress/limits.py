@@ -1,6 +1,6 @@
 """Random limits of an Ingress that the requests of a test do not reach, and values that are no limits.
 
-In: a random generator, lists of addresses. Out: annotations without their prefix. What is reached depends on time: cases have it.
+In: a random generator, lists of addresses. Out: annotations without their prefix. Limits that are reached depend on time: cases have them.
 """
 
 from __future__ import annotations
