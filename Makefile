@@ -39,7 +39,7 @@ COMPILED = $(BIN)/python -m compileall -q edgefast controller
 # Network namespaces are made by root alone.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
 
-.PHONY: help setup run test test-cluster test-conformance test-aws-lc lint heavy debug bench bench-cluster fuzz wheel image clean
+.PHONY: help setup run test test-cluster test-conformance test-aws-lc lint heavy debug bench bench-cluster bench-convert fuzz wheel image clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -88,6 +88,9 @@ bench: $(VENV)/.bench build/.native build/.bench-packages build/.bench-newest ##
 bench-cluster: $(VENV)/.dev build/.native build/.cluster-packages ## propagation, memory and CPU of the controller in a cluster (root)
 	@PYTHONPATH=tests $(BIN)/python -m cluster.tools
 	@PYTHONPATH=tests $(AS_ROOT) $(BIN)/python -m bench.cluster $(ARGS)
+
+bench-convert: $(VENV)/.dev build/.native ## wrong answers of converted Ingresses, beside ingress2gateway of PATH
+	@PYTHONPATH=tests $(BIN)/python -m ingress.comparison $(ARGS)
 
 fuzz: $(VENV)/.dev build/.native build/.test-packages ## every fuzz target for SECONDS_PER_TARGET=60
 	@$(MAKE) -C csrc -j $(JOBS) --output-sync=target fuzz SECONDS_PER_TARGET=$(SECONDS_PER_TARGET)

@@ -94,6 +94,8 @@ def name_filter(spec: HTTPRouteFilterSpec) -> str:
         return _join("rewrite", spec.url_rewrite.path.replace_regex_match.substitution)
     if spec.redirect is not None:
         form = spec.redirect
+        if form.location is not None:
+            return _join("redirect", form.location.template)
         parts = (
             "no-slash" if form.trailing_slash == "Remove" else "",
             "port" if form.port == "Always" else "",

@@ -36,6 +36,8 @@ def _check_cells():
         G_STREAMS_GAVE_WAY: "streams_gave_way",
         G_MIRROR_DROPS: "mirror_drops_" + MIRROR_DROPS[0],
         G_MIRROR_DROPS + MIRROR_REQUEST: "mirror_drops_" + MIRROR_DROPS[MIRROR_REQUEST],
+        G_ERROR_CALLS: "error_calls",
+        G_ERROR_CALLS_FAILED: "error_calls_failed",
     }
     rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0", C_GRPC: "grpc_OK"}
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))

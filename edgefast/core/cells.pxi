@@ -94,6 +94,8 @@ cdef enum:
     G_CONNECTIONS_GAVE_WAY = 144
     G_STREAMS_GAVE_WAY = 145
     G_MIRROR_DROPS = 146  # + enum MirrorDrop
+    G_ERROR_CALLS = 153
+    G_ERROR_CALLS_FAILED = 154
 
 cdef enum:
     C_ABORTED = 5

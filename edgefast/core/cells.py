@@ -163,6 +163,8 @@ GLOBALS: tuple[str, ...] = (
     "connections_gave_way",
     "streams_gave_way",
     *("mirror_drops_" + name for name in MIRROR_DROPS),
+    "error_calls",
+    "error_calls_failed",
 )
 
 #: Those that say how much there is now, of a worker: its successor begins with none.

@@ -83,6 +83,9 @@ cdef enum:
     VALIDATORS = 1024  # bytes of a client's If-None-Match that are looked at
     COMPRESSORS = 256  # answers of a worker that are encoded at one time (docs/reference/policies.md)
     COMPRESS_SLICE = 16384  # bytes that are encoded at once: about 100 us
+    ERROR_PAGE = 262144  # bytes of an error service's body; a larger one is none (docs/guides/response-overrides.md)
+    ERROR_CALLS = 256  # of error services in progress in a worker: 64 MiB of their answers at most
+    ERROR_TIMEOUT_MOST = 60000  # ms; ceiling of a call's timeout
     FAULT_DELAYS = 1024  # requests of a worker that wait on purpose (docs/reference/policies.md)
     FAULT_DELAY_MS = 60000  # each at most
     TOKEN_SUBJECT = 256  # characters of a token's subject in a log line

@@ -28,6 +28,7 @@ cdef class Http2Hooks
 cdef class StreamHooks
 cdef class CheckHooks
 cdef class Fault
+cdef class ErrorService
 cdef class PolicyHooks
 cdef class Connection
 cdef class Tables
@@ -145,6 +146,7 @@ include "upstream/sweep.pxd"
 include "h1/client.pxd"
 include "upstream/protocol_negotiation.pxd"
 include "upstream/pooldial.pxd"
+include "route/location_template.pxd"
 include "route/rule.pxd"
 include "route/router.pxd"
 include "route/tables.pxd"

@@ -50,6 +50,7 @@ include "h1/connection_limit.pyx"
 include "h1/portacceptor.pyx"
 # a rule for its request
 include "route/router.pyx"
+include "route/location_template.pyx"
 include "route/rule.pyx"
 include "route/tables.pyx"
 # traffic policies

@@ -212,11 +212,17 @@ cdef class Fault:
     cdef bint inject(self, Exchange ex, Routed *at, const ef_request *request) except -1
 
 
+# A service that writes error pages.
+cdef class ErrorService:
+    cdef bint serve(self, Exchange ex, int status, bytes lines, bytes reason) except -1
+
+
 cdef class PolicyHooks:
     cdef Policy make_policy(self, str name)
     cdef PolicyChain make_chain(self, object spec)
     cdef ListenerFilters make_filters(self, object names)
     cdef Fault make_fault(self, object spec)
+    cdef ErrorService make_error_service(self, object spec)
     cdef int count_extractors(self, list places, int by) except -1
     cdef bint has_extractors(self) noexcept
     cdef int cover_unrouted(self, Exchange ex) except -1

@@ -205,6 +205,12 @@ cdef class Fault:
         raise NotImplementedError
 
 
+cdef class ErrorService:
+    cdef bint serve(self, Exchange ex, int status, bytes lines, bytes reason) except -1:
+        """Answer in place of an answer with that status, lines and body; False: it takes no more requests."""
+        raise NotImplementedError
+
+
 cdef class PolicyHooks:
     cdef Policy make_policy(self, str name):
         raise NotImplementedError
@@ -216,6 +222,9 @@ cdef class PolicyHooks:
         raise NotImplementedError
 
     cdef Fault make_fault(self, object spec):
+        raise NotImplementedError
+
+    cdef ErrorService make_error_service(self, object spec):
         raise NotImplementedError
 
     cdef int count_extractors(self, list places, int by) except -1:

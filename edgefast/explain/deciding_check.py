@@ -25,6 +25,7 @@ from edgefast.explain.explanation import Answer, LimitPart
 from edgefast.explain.fault import find_fault
 from edgefast.explain.forwarded import merge_rewrites, replace_path, rewrite_path
 from edgefast.explain.head import Head, Refusal
+from edgefast.explain.location_template import expand_location
 from edgefast.explain.match_failure import cut
 from edgefast.explain.override import replace_answers
 from edgefast.explain.policy_checks import PolicyChecks, answer_broken
@@ -301,12 +302,19 @@ def _answer_share(
         return stopped
     redirect = (share.redirect if share else None) or rule.redirect
     if redirect is not None:
+        location = write_location(redirect, listener, behind, prefix_len, https=https)
+        if not location:
+            why = (
+                "the expression of an HTTPRouteFilter does not match, or its Location is not valid"
+            )
+            fix = "change redirect.location of the filter"
+            return Answer(kind="status", check="redirect", status=500, why=why, fix=fix)
         return Answer(
             kind="redirect",
             check="redirect",
             status=redirect.status,
             why="a RequestRedirect filter",
-            location=write_location(redirect, listener, behind, prefix_len, https=https),
+            location=location,
         )
     if rule.direct is not None:
         why = "an HTTPRouteFilter answers"
@@ -388,7 +396,9 @@ def is_preflight(head: Head) -> bool:
 def write_location(
     redirect: ir.Redirect, listener: ir.Listener, head: Head, prefix_len: int, *, https: bool
 ) -> str:
-    """Return the Location of a redirect (HTTPRequestRedirectFilter), as core/route/rule.pyx writes it."""
+    """Return the Location of a redirect (HTTPRequestRedirectFilter), as core/route/rule.pyx writes it; "": there is none."""
+    if redirect.template:
+        return expand_location(redirect, head, https=https)
     scheme = redirect.scheme or ("https" if https else "http")
     defaults = {"http": 80, "https": 443}
     port = redirect.port or defaults.get(redirect.scheme) or listener.port

@@ -106,7 +106,8 @@ def _content(one: ir.Cluster) -> ir.Cluster:
 
 
 def _rename_service(unit: ir.PolicyUnit, names: Mapping[str, str]) -> ir.PolicyUnit:
-    """Return a unit with the names that the clusters of its authorization service have in the other fleet."""
+    """Return a unit with the names that the clusters of its services have in the other fleet."""
+    unit = _rename_error_services(unit, names)
     check = unit.ext_auth
     if check is None or not any(one.cluster in names for one in check.backends):
         return unit
@@ -116,6 +117,25 @@ def _rename_service(unit: ir.PolicyUnit, names: Mapping[str, str]) -> ir.PolicyU
     )
     check = msgspec.structs.replace(check, backends=backends)
     return msgspec.structs.replace(unit, ext_auth=check)
+
+
+def _rename_error_services(unit: ir.PolicyUnit, names: Mapping[str, str]) -> ir.PolicyUnit:
+    traffic = unit.traffic
+    if traffic is None or not any(one.service is not None for one in traffic.override or ()):
+        return unit
+    override = tuple(
+        one
+        if one.service is None
+        else msgspec.structs.replace(
+            one,
+            service=msgspec.structs.replace(
+                one.service, cluster=names.get(one.service.cluster, one.service.cluster)
+            ),
+        )
+        for one in traffic.override or ()
+    )
+    traffic = msgspec.structs.replace(traffic, override=override)
+    return msgspec.structs.replace(unit, traffic=traffic)
 
 
 def _pair_units(fleet: ir.Fleet, other: ir.Fleet) -> Mapping[str, str]:

@@ -34,7 +34,6 @@ from edgefast.ir.fleet import Cors as Cors
 from edgefast.ir.fleet import Endpoint as Endpoint
 from edgefast.ir.fleet import Entry as Entry
 from edgefast.ir.fleet import Fleet as Fleet
-from edgefast.ir.fleet import HeaderOps as HeaderOps
 from edgefast.ir.fleet import Listener as Listener
 from edgefast.ir.fleet import ListenerTls as ListenerTls
 from edgefast.ir.fleet import Match as Match
@@ -54,6 +53,7 @@ from edgefast.ir.fleet import UpstreamProtocol as UpstreamProtocol
 from edgefast.ir.fleet import UpstreamTls as UpstreamTls
 from edgefast.ir.fleet import ValueMatch as ValueMatch
 from edgefast.ir.fleet import VirtualHost as VirtualHost
+from edgefast.ir.header_ops import HeaderOps as HeaderOps
 from edgefast.ir.http import ClientAddress as ClientAddress
 from edgefast.ir.http import ForwardedHeaders as ForwardedHeaders
 from edgefast.ir.http import GrpcSettings as GrpcSettings
@@ -79,8 +79,10 @@ from edgefast.ir.policy import BackendPolicy as BackendPolicy
 from edgefast.ir.policy import Compression as Compression
 from edgefast.ir.policy import DirectResponse as DirectResponse
 from edgefast.ir.policy import Encoding as Encoding
+from edgefast.ir.policy import ErrorService as ErrorService
 from edgefast.ir.policy import ExtAuth as ExtAuth
 from edgefast.ir.policy import Fault as Fault
+from edgefast.ir.policy import OverrideSource as OverrideSource
 from edgefast.ir.policy import PathKind as PathKind
 from edgefast.ir.policy import PolicyUnit as PolicyUnit
 from edgefast.ir.policy import ResponseOverride as ResponseOverride

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Literal
 
 from edgefast.ir.backend import Proxies, SessionPersistence, ZoneAware
+from edgefast.ir.header_ops import HeaderOps
 from edgefast.ir.http import HttpSettings
 from edgefast.ir.layer4 import StreamRoute, StreamSettings
 from edgefast.ir.policy import BackendPolicy, DirectResponse, ExtAuth, PathKind, PolicyUnit
@@ -36,14 +37,6 @@ class Match(Struct, frozen=True, gc=False, order=True):
     query: tuple[ValueMatch, ...] = ()
 
 
-class HeaderOps(Struct, frozen=True, gc=False):
-    """HTTPHeaderFilter: remove, then set, then add. Names in lower case."""
-
-    set: tuple[tuple[str, str], ...] = ()
-    add: tuple[tuple[str, str], ...] = ()
-    remove: tuple[str, ...] = ()
-
-
 class PathRewrite(Struct, frozen=True, gc=False):
     """HTTPPathModifier of a rewrite or redirect; regex: HTTPRouteFilter urlRewrite."""
 
@@ -67,6 +60,9 @@ class Redirect(Struct, frozen=True, gc=False):
     trim_slash: bool = False
     write_port: bool = False
     drop_query: bool = False
+    # Not "": the Location, with {variables} and \\1 to \\9 of `pattern`, before the query; the fields above it are not used.
+    template: str = ""
+    pattern: str = ""  # RE2, searched in the path
 
 
 class Rewrite(Struct, frozen=True, gc=False):

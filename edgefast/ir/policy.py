@@ -20,6 +20,7 @@ from edgefast.ir.backend import (
     SessionPersistence,
 )
 from edgefast.ir.credentials import AccessToken, ApiKeyAuth, BasicAuth, CredentialExtractors, Jwt
+from edgefast.ir.header_ops import HeaderOps
 from edgefast.ir.telemetry import Struct
 
 Encoding = Literal["br", "gzip", "zstd"]
@@ -37,14 +38,34 @@ class Fault(Struct, frozen=True, gc=False):
     abort_share: int = 0
 
 
+class ErrorService(Struct, frozen=True, gc=False):
+    """A service that writes the body of another answer (BackendTrafficPolicy responseOverride[].service)."""
+
+    cluster: str
+    path: str = ""  # in place of the request's; its query stays; "": the request's
+    host: str = ""  # "": the request's
+    headers: tuple[str, ...] = ()  # lower case, sorted; of the request
+    all_headers: bool = False  # besides framing, credentials and the proxy's own
+    fixed: tuple[tuple[str, str], ...] = ()  # headers, in place of the client's; lower case
+    own_status: bool = False  # the client gets the status of the service
+    timeout: int = 5_000
+
+
+#: Whose answers are replaced; no_endpoints: 503 of the proxy for a backend without endpoints.
+OverrideSource = Literal["all", "backend", "gateway", "no_endpoints"]
+
+
 class ResponseOverride(Struct, frozen=True, gc=False):
     """Another answer in place of one (BackendTrafficPolicy responseOverride)."""
 
     statuses: tuple[tuple[int, int], ...]  # from, to, both included
+    source: OverrideSource = "all"
     status: int = 0  # 0: as it was
     content_type: str = ""
     body: bytes = b""
+    header: HeaderOps | None = None  # of an answer without service
     location: str = ""  # not "": a redirect there, `status` is 301 or 302
+    service: ErrorService | None = None  # not None: it writes the answer
 
 
 class Compression(Struct, frozen=True, gc=False):

@@ -113,6 +113,13 @@ AUTHORISATION = (
         "Requests decided by a cached answer of an authorization service.",
         "auth_cached",
     ),
+    count("error_calls", "Calls of services for error pages (responseOverride).", "error_calls"),
+    count(
+        "error_calls_failed",
+        "Requests with the plain error, because the service for error pages did not answer in time, or the limit of "
+        "simultaneous calls was reached.",
+        "error_calls_failed",
+    ),
     count("faults_delayed", "Requests delayed by fault injection.", "faults_delayed"),
     count("faults_aborted", "Requests aborted by fault injection.", "faults_aborted"),
     count("compressed", "Answers encoded by a policy.", "compressed"),

@@ -9,7 +9,17 @@ import pytest
 from cluster.tools import build as building
 from cluster.tools.build import MODULES, PROGRAMS, build
 from cluster.tools.missing import MissingTool, built, debian
-from cluster.tools.versions import GATEWAY_API, GHZ, GRPC, GRPCURL, H2SPEC, HELM, KUBERNETES
+from cluster.tools.versions import (
+    CERT_MANAGER,
+    GATEWAY_API,
+    GHZ,
+    GRPC,
+    GRPCURL,
+    H2SPEC,
+    HELM,
+    KUBERNETES,
+    PEBBLE,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,6 +33,8 @@ from cluster.tools.versions import GATEWAY_API, GHZ, GRPC, GRPCURL, H2SPEC, HELM
         ("grpc", "google.golang.org/grpc", GRPC),
         ("grpc", "github.com/fullstorydev/grpcurl", GRPCURL),
         ("grpc", "github.com/bojand/ghz", GHZ),
+        ("certmanager", "github.com/cert-manager/cert-manager", CERT_MANAGER),
+        ("pebble", "github.com/letsencrypt/pebble/v2", PEBBLE),
     ],
 )
 def test_modules_are_of_the_versions_named(folder: str, module: str, version: str) -> None:

@@ -189,7 +189,7 @@ def _read(reader: _Reader, config: dict[str, str]) -> Settings:
     found.deny = reader.ranges(
         "denylist-source-range", "", _listed(config, "denylist-source-range")
     )
-    found.prefix = reader.get("x-forwarded-prefix", rf"[{_PLAIN}]*") or ""
+    found.prefix = reader.get("x-forwarded-prefix", rf"/?[{_PLAIN}$]*") or ""
     for name in ("limit-rps", "limit-rpm", "limit-connections"):
         if (limit := reader.int(name, 0, fatal=True)) > 0:
             found.limits[name] = limit

@@ -214,3 +214,52 @@ def test_requests_in_progress() -> None:
                 client.send(b"x")
             assert [client.read_response().status for client in made[:2]] == [200, 200]
             wait_for(lambda: ask() == 200)
+
+
+def test_error_pages() -> None:
+    """Pages of default-backend in place of errors of a backend and of the proxy, which no client can forge."""
+    port = free_port()
+
+    def serve(message: Message) -> bytes:
+        return response(b"page " + (message.value(b"x-code") or b"none"), 404)
+
+    def fail(message: Message) -> bytes:
+        return response(b"trace", int(message.target[1:4]))
+
+    with RecordingOrigin(serve) as pages, RecordingOrigin(fail) as web:
+        objects = [
+            ingress("shop", custom_http_errors="403,500", default_backend="pages"),
+            ingress(
+                "shut",
+                custom_http_errors="403,500",
+                default_backend="pages",
+                disable_proxy_intercept_errors="true",
+                denylist_source_range="127.0.0.0/8",
+            ),
+            *make.service("pages", [("127.0.0.1", pages.port)]),
+            *make.service("web", [("127.0.0.1", web.port)]),
+        ]
+        with (
+            Gateway(objects, arguments=arguments(port)),
+            Client(("127.0.0.1", port)) as client,
+        ):
+            forged = [("X-Code", "1"), ("X-Service-Name", "other"), ("Accept", "text/html")]
+            answer = client.request("POST", "/500/a?b=c", host="shop.test", headers=forged)
+            assert (answer.status, answer.body) == (404, b"page 500")
+            answer = client.request("GET", "/502", host="shop.test")
+            assert (answer.status, answer.body) == (502, b"trace")
+            answer = client.request("GET", "/500", host="shut.test")
+            assert (answer.status, answer.body) == (404, b"page 403")
+            pages.turn()
+            first = pages.take().messages[0]
+    assert (first.method, first.target) == (b"GET", b"/?b=c")
+    wanted = {
+        b"host": b"shop.test",
+        b"x-format": b"text/html",
+        b"x-original-uri": b"/500/a?b=c",
+        b"x-namespace": b"default",
+        b"x-ingress-name": b"shop",
+        b"x-service-name": b"web",
+        b"x-service-port": b"80",
+    }
+    assert {name: first.value(name) for name in wanted} == wanted

@@ -101,6 +101,25 @@ class DirectResponse(Element, frozen=True, kw_only=True):
     body: Annotated[DirectResponseBody | None, Meta(description="Its body. Absent: none.")] = None
 
 
+class RedirectLocation(Element, frozen=True, kw_only=True):
+    """A Location that is made of parts of the request."""
+
+    template: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1024)],
+        Meta(
+            description=r"The Location: an address of http or https, or a path. \1 to \9 are groups of the pattern. Variables: {host} (name in "
+            "Host), {authority} (Host with its port), {scheme}, {target} (path and query), {escapedTarget} (as a value in a query), "
+            "{path}, {query}. Groups, {query} and {escapedTarget} must follow a slash."
+        ),
+    ]
+    pattern: Annotated[
+        Annotated[str, Meta(min_length=1, max_length=1024)] | None,
+        Meta(
+            description="RE2 expression that is searched in the path. Without a match the rule answers 500. Absent: no groups."
+        ),
+    ] = None
+
+
 class RedirectForm(Element, frozen=True, kw_only=True):
     """The form of the Location of a redirect."""
 
@@ -116,6 +135,13 @@ class RedirectForm(Element, frozen=True, kw_only=True):
         Literal["Keep", "Remove"],
         Meta(description="Remove: the Location has no query of the request."),
     ] = "Keep"
+    location: Annotated[
+        RedirectLocation | None,
+        Meta(
+            description="Location in place of scheme, hostname, port and path of the RequestRedirect. The query of the request follows, "
+            "unless `query` is Remove."
+        ),
+    ] = None
 
 
 class HTTPCookieMatch(Element, frozen=True, kw_only=True):

@@ -167,12 +167,12 @@ ENVOY_GATEWAY = Project(
                 "loadBalancer.endpointOverride": unsupported(
                     "a header cannot select an endpoint; consistentHash keeps requests together"
                 ),
-                "responseOverride[].response.header": planned(
-                    "the filter ResponseHeaderModifier of an HTTPRoute's rules, for answers of backends"
+                "responseOverride[].response.header": supported(
+                    "BackendTrafficPolicy spec.responseOverride[].response.header"
                 ),
                 "responseOverride[].match.headers": planned("answers are selected by status"),
-                "responseOverride[].match.source": planned(
-                    "answers of backends and of the proxy are replaced equally"
+                "responseOverride[].match.source": supported(
+                    "BackendTrafficPolicy spec.responseOverride[].match.source, with the values Backend and Gateway"
                 ),
                 "timeout.tcp": supported(
                     "EdgeProxy spec.http.connectTimeout, for all of a Gateway"

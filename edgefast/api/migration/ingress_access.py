@@ -98,7 +98,9 @@ GUARDS: Mapping[str, FieldMapping] = {
     "enable-modsecurity": unsupported(_WAF),
     "enable-owasp-core-rules": unsupported(_WAF),
     "modsecurity-snippet": unsupported(_WAF),
-    "configuration-snippet": unsupported(_SNIPPETS),
+    "configuration-snippet": supported(
+        "filters of an HTTPRoute for headers and answers, SecurityPolicy spec.authorization for allow and deny; other directives of nginx have no equivalent"
+    ),
     "server-snippet": unsupported(_SNIPPETS),
     "stream-snippet": unsupported(_SNIPPETS),
 }

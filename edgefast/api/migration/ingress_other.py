@@ -38,15 +38,13 @@ OTHERS: Mapping[str, FieldMapping] = {
     ),
     "upstream-vhost": supported("the filter URLRewrite (hostname)"),
     "default-backend": supported(
-        "BackendTrafficPolicy spec.responseOverride (of 503), with bodies in the policy or a "
-        "ConfigMap, not from a Service"
+        "BackendTrafficPolicy spec.responseOverride[].service (match.source NoEndpoints, 503)"
     ),
     "custom-http-errors": supported(
-        "BackendTrafficPolicy spec.responseOverride, with bodies in the policy or a ConfigMap, "
-        "not from a Service"
+        "BackendTrafficPolicy spec.responseOverride[].service, or bodies in the policy or a ConfigMap"
     ),
-    "disable-proxy-intercept-errors": unsupported(
-        "edgefast replaces only answers that BackendTrafficPolicy spec.responseOverride selects"
+    "disable-proxy-intercept-errors": supported(
+        "BackendTrafficPolicy spec.responseOverride[].match.source: Gateway"
     ),
     "custom-headers": supported("the filter ResponseHeaderModifier"),
     # Redirects and TLS.

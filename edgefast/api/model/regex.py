@@ -82,6 +82,14 @@ def compile_bytes_regex(pattern: str) -> Regex:
     return compiled
 
 
+def search_bytes(pattern: str, text: bytes) -> tuple[bytes, ...] | None:
+    """Return the first match of a pattern in a text, and its groups; one that is not set is empty. None: there is no match."""
+    found = re2.compile(pattern.encode(), _BYTES).search(text)
+    if found is None:
+        return None
+    return tuple(found.group(at) or b"" for at in range(found.re.groups + 1))
+
+
 def replace_regex(pattern: str, value: bytes, text: bytes) -> bytes | None:
     """Replace every match in a text, as RE2's GlobalReplace does: an empty match where the last one ended is none.
 

@@ -74,9 +74,8 @@ UNSERVED: dict[str, dict[str, Closes]] = {
         **_under("spec.loadBalancer", "nothing", "endpointOverride"),
         **_under("spec", "nothing", "retry", "routingType", "tcpKeepalive"),
         **_under("spec", "nothing", "telemetry", "useClientProtocol"),
-        # What is answered, and whose answers are meant.
-        "spec.responseOverride[].response.header": "object",
-        **_under("spec.responseOverride[].match", "object", "headers", "source"),
+        # Which answers are meant.
+        "spec.responseOverride[].match.headers": "object",
         "spec.timeout.tcp": "nothing",
         **_under(
             "spec.timeout.http",

@@ -80,16 +80,17 @@ def check_abort(one: FaultAbort) -> Iterable[Violation]:
     ResponseOverride,
     "response",
     "redirect",
-    cel="has(self.response) != has(self.redirect)",
-    message="exactly one of response and redirect must be set",
+    "service",
+    cel="[has(self.response), has(self.redirect), has(self.service)].filter(x, x).size() == 1",
+    message="exactly one of response, redirect and service must be set",
 )
 def check_override(one: ResponseOverride) -> Iterable[Violation]:
     """There is one answer."""
-    if one.response is None and one.redirect is None:
-        return (Violation(("response",), "Required", "this or redirect"),)
-    if one.response is not None and one.redirect is not None:
-        return (Violation(("redirect",), "Forbidden", "together with response"),)
-    return ()
+    named = ("response", "redirect", "service")
+    found = [name for name in named if getattr(one, name) is not None]
+    if not found:
+        return (Violation(("response",), "Required", "this, redirect or service"),)
+    return tuple(Violation((name,), "Forbidden", f"together with {found[0]}") for name in found[1:])
 
 
 @BOOK.on(

@@ -144,7 +144,7 @@ cdef class Body:
         if ex.tunnel:
             ex.idle_deadline = ex.engine.wheel.now + ex.idle_timeout
             return ex.write(iov, n, total, False)
-        if self.limit and self.received > self.limit:
+        if self.limit and self.received > self.limit and not ex.overridden:
             ex.engine.count(G_BODY_TOO_LARGE)
             ex.down.refuse_more()
             if ex.retry.state == TRY_ANSWERED:
@@ -158,7 +158,7 @@ cdef class Body:
             left == 0 or (self.kept.size + total >= ex.settings.body_start and not self.gathers_on(ex, total))
         ):
             self.go(ex)  # before this is copied: it may go on as it lies here
-            if held.finished:
+            if held.finished or held.overridden:
                 return 0
         if self.mirrors is not None:
             for mirror in self.mirrors:

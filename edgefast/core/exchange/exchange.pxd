@@ -66,6 +66,7 @@ cdef class Exchange(UpstreamUser):
         bytes new_cookies       # lines with its client's new cookies (policy/hashpolicy.pyx, sessionpolicy.pyx); None: it gets none
         NamedSession session    # what it says of its session; None: its rule has none
         Override override       # what is answered when the backend's answer has been read; None: that one
+        tuple error_request     # what error services are shown of it: header lines, target, path, query, authority; None: none is asked
         AnswerShare slow        # its answer waits for its client; None: it does not
         BodyShare joined_share  # whose end it waits for; None: none
         # plain fields

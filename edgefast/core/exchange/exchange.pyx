@@ -115,8 +115,11 @@ cdef class Exchange(UpstreamUser):
         self.body.limit = self.settings.body_size
         self.idle_timeout = self.settings.stream_idle_timeout
         self.request_timeout = self.rule.request_timeout
-        if self.rule.traffic is not None and self.rule.traffic.apply(self):
-            return 0
+        if self.rule.traffic is not None:
+            if self.rule.traffic.apply(self):
+                return 0
+            if self.rule.traffic.overrides is not None and self.rule.traffic.overrides.asks:
+                keep_error_request(self, at)
         if self.body.limit and self.body.announced > self.body.limit:
             return self.refuse_body()
         self.backend = self.rule.choose()
@@ -148,9 +151,9 @@ cdef class Exchange(UpstreamUser):
             if self.decision is not None and self.decision.left == 0 and (self.decision.over or self.decision.failed):
                 return self.on_decision()
         if self.backend.redirect is not None:
-            target = self.backend.redirect.location(
-                self, at.path, at.path_len, at.prefix_len, at.query, at.query_len, at.base + at.head.host_off, at.head.host_len
-            )
+            target = self.backend.redirect.locate(self, at)
+            if target is None:
+                return self.reply(500, b"", F_INVALID)
             return self.reply(self.backend.redirect.status, b"location: " + target + b"\r\n", F_REDIRECT)
         if self.rule.direct is not None:
             return self.direct()
@@ -187,6 +190,8 @@ cdef class Exchange(UpstreamUser):
     cdef int on_decision(self) except -1:
         """All limits have spoken."""
         cdef LimitDecision decision = self.decision
+        if self.overridden:  # it was answered meanwhile, and an error service writes the answer
+            return 0
         if decision.over:
             return self.answer(decision.limit.status, b"x-edge-ratelimited: true\r\n", F_LIMITED)
         if decision.failed:
@@ -523,9 +528,9 @@ cdef class Exchange(UpstreamUser):
 
     cdef int respond(self, int status, bytes lines, bytes reason) except -1:
         """Every answer of the proxy's own to a request leaves here."""
-        cdef Override found = override_of(self, status)
+        cdef Override found = override_of(self, status, OF_NO_ENDPOINTS if self.flags & F_NO_ENDPOINT and status == 503 else OF_GATEWAY)
         if found is not None:
-            return respond_override(self, found, status, lines)
+            return respond_override(self, found, status, lines, reason)
         lines = add_own_headers(self, lines)
         if self.auth_result is not None:
             lines += self.auth_result.lines(self, NULL, NULL)

@@ -133,7 +133,6 @@ cdef bytes add_own_headers(Exchange ex, bytes lines):
     stay, as on answers of backends. The content type comes first (Inbound.answer); gRPC answers keep the content type of gRPC."""
     cdef HeaderOps ops = ex.backend.response_ops if ex.backend is not None else ex.rule.response_ops if ex.rule is not None else None
     cdef bytes cors = b"", behind = b"", added
-    cdef list first, rest
     ex.own_ops = ops
     if ops is None:
         return lines
@@ -141,7 +140,17 @@ cdef bytes add_own_headers(Exchange ex, bytes lines):
         cors = ex.cors_lines
         lines, _, behind = lines.partition(cors)
     added = lines_but(ops.append, GRPC_OWN_LINES) if ex.grpc else ops.append
-    rest = lines_but(lines + behind, ops.names).splitlines(True) + added.splitlines(True)
-    first = [line for line in rest if line[:13].lower() == b"content-type:"]  # the last of several
+    return type_first(lines_but(lines + behind, ops.names) + added) + cors
+
+
+cdef bytes apply_ops(bytes lines, HeaderOps ops):
+    """Lines of an own answer as these operations leave them."""
+    return type_first(lines_but(lines, ops.names) + ops.append)
+
+
+cdef bytes type_first(bytes lines):
+    """The content type, the last of several, and the other lines (Inbound.answer)."""
+    cdef list rest = lines.splitlines(True)
+    cdef list first = [line for line in rest if line[:13].lower() == b"content-type:"]
     rest = [line for line in rest if line[:13].lower() != b"content-type:"]
-    return b"".join([b"content-type:" + line[13:] for line in first[max(len(first) - 1, 0):]] + rest) + cors
+    return b"".join([b"content-type:" + line[13:] for line in first[max(len(first) - 1, 0):]] + rest)

@@ -39,6 +39,9 @@ cdef class RulePolicyChain
 cdef class ListenerFilterChain
 cdef class ListenerAuthFlow
 cdef class InjectedFault
+cdef class HttpErrorService
+cdef class ErrorFlow
+cdef class ErrorCall
 cdef class PolicyUnits
 
 include "policy/credential_extractor.pxd"
@@ -59,4 +62,5 @@ include "policy/policy_chain.pxd"
 include "policy/anygroup.pxd"
 include "policy/listenerfilters.pxd"
 include "policy/fault.pxd"
+include "policy/error_service.pxd"
 include "policy/units.pxd"

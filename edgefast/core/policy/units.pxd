@@ -10,6 +10,7 @@ cdef class PolicyUnits(PolicyHooks):
         object tokens               # TokenVerifier; None: no policy has asked for it
         object is_signed
         object passwords            # passwords.py: slow hashes, on a thread
+        uint32_t error_calls        # of error services, in progress
 
     cdef object get_token_verifier(self)
 

@@ -25,6 +25,9 @@ cdef class PolicyUnits(PolicyHooks):
     cdef Fault make_fault(self, object spec):
         return InjectedFault(spec)
 
+    cdef ErrorService make_error_service(self, object spec):
+        return HttpErrorService(self.engine, spec)
+
     cdef int count_extractors(self, list places, int by) except -1:
         return self.names.count(places, by)
 

@@ -55,7 +55,9 @@ cdef class Redirect:
         int port
         object path             # ir.PathRewrite or None
         bint trim_slash, write_port, drop_query  # forms that Ingresses require
+        LocationTemplate template   # in place of the fields above; None: there is none
 
+    cdef bytes locate(self, Exchange ex, Routed *at)
     cdef bytes location(self, Exchange ex, const uint8_t *path, size_t path_len, size_t prefix_len, const uint8_t *query,
                         size_t query_len, const uint8_t *host, size_t host_len)
 

@@ -75,7 +75,7 @@ cdef class HttpSettings:
 
 
 cdef class Redirect:
-    def __init__(self, spec):
+    def __init__(self, Engine engine, spec):
         self.status = spec.status
         self.scheme = spec.scheme
         self.hostname = spec.hostname
@@ -84,6 +84,19 @@ cdef class Redirect:
         self.trim_slash = spec.trim_slash
         self.write_port = spec.write_port
         self.drop_query = spec.drop_query
+        self.template = LocationTemplate(engine, spec.template, spec.pattern) if spec.template else None
+
+    cdef bytes locate(self, Exchange ex, Routed *at):
+        """The Location; None: there is none for this request."""
+        cdef bytes found
+        if self.template is None:
+            return self.location(
+                ex, at.path, at.path_len, at.prefix_len, at.query, at.query_len, at.base + at.head.host_off, at.head.host_len
+            )
+        found = self.template.expand(ex, at)
+        if found is not None and at.query_len and not self.drop_query:
+            found += (b"&" if b"?" in found else b"?") + at.query[:at.query_len]
+        return found
 
     cdef bytes location(self, Exchange ex, const uint8_t *path, size_t path_len, size_t prefix_len, const uint8_t *query,
                         size_t query_len, const uint8_t *host, size_t host_len):
@@ -342,7 +355,7 @@ cdef Backend resolve_backend(Engine engine, rule, item, bint plain):
             if backend.path_kind == 3:
                 backend.pattern = PathPattern(engine, rewrite.path.pattern, rewrite.path.value)
             backend.path = rewrite.path.value.encode()
-    backend.redirect = Redirect(redirect) if redirect is not None else None
+    backend.redirect = Redirect(engine, redirect) if redirect is not None else None
     backend.cors = Cors(cors) if cors is not None else None
     if item is not None and item.treatment is not None:
         backend.traffic = Traffic(engine, item.treatment, -1, 0)

@@ -98,7 +98,7 @@ cdef class Traffic:
             fault = self.first("fault")
             self.fault = self.engine.policies.make_fault(fault) if fault is not None else None
             overrides = self.first("override")
-            self.overrides = Overrides(overrides) if overrides else None
+            self.overrides = Overrides(self.engine, overrides) if overrides else None
             compression = self.first("compression")
             self.compression = Compression(compression) if compression is not None and compression.encodings else None
             balancer = self.first("load_balancer")

@@ -83,6 +83,9 @@ def _named_by_rule(rule: ir.Rule) -> Iterator[Key]:
 
 def _named_by_policy(unit: ir.PolicyUnit) -> Iterator[Key]:
     yield from _services(unit.ext_auth)
+    for override in (unit.traffic.override or ()) if unit.traffic is not None else ():
+        if override.service is not None:
+            yield "cluster", override.service.cluster
     for one in unit.jwt.providers if unit.jwt is not None else ():
         if one.remote is not None and one.remote.cluster:
             yield "cluster", one.remote.cluster

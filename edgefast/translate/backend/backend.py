@@ -38,6 +38,7 @@ SPOKEN_OF: dict[str, Spoken] = {
     "TCPRoute": "stream",
     "UDPRoute": "udp",
     "SecurityPolicy": "http",
+    "BackendTrafficPolicy": "http",
     "Gateway": "http",
     "ListenerSet": "http",
 }

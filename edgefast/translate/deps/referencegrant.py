@@ -20,7 +20,7 @@ from edgefast.translate.report.unsupported_fields import closing_problems
 Grants = Mapping[str, tuple[ReferenceGrant, ...]]
 
 #: Kinds of ours that refer across namespaces; all others are of the Gateway API.
-_OWN_KINDS = ("SecurityPolicy",)
+_OWN_KINDS = ("SecurityPolicy", "BackendTrafficPolicy")
 
 
 def index_grants(snapshot: Snapshot) -> Grants:

@@ -185,6 +185,8 @@ def _form_redirect(
         trim_slash=form.trailing_slash == "Remove",
         write_port=form.port == "Always",
         drop_query=form.query == "Remove",
+        template=form.location.template if form.location is not None else "",
+        pattern=(form.location.pattern or "") if form.location is not None else "",
     )
 
 

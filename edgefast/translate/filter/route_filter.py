@@ -37,6 +37,7 @@ from edgefast.api.validation.route_filter import (
 )
 from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.translate.deps.dependency_facts import Reader
+from edgefast.translate.filter.redirect_location import check_location
 from edgefast.translate.policy.response_body import read_body
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved
@@ -128,6 +129,8 @@ def _check_form(one: RedirectForm, report: Report, path: str) -> None:
     _check_word(one.trailing_slash, ("Keep", "Remove"), report, f"{path}.trailingSlash")
     _check_word(one.port, ("Default", "Always"), report, f"{path}.port")
     _check_word(one.query, ("Keep", "Remove"), report, f"{path}.query")
+    if one.location is not None:
+        check_location(one.location, report, f"{path}.location")
 
 
 def _check_direct(one: DirectResponse, report: Report, path: str) -> None:

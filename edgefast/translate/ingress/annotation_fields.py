@@ -10,7 +10,9 @@ import msgspec
 
 from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.configmap import Note
+from edgefast.translate.ingress.error_annotations import ErrorPages
 from edgefast.translate.ingress.limits import Limits
+from edgefast.translate.ingress.snippet import Snippet
 
 __all__ = ["Affinity", "Annotations", "BasicAuth", "Canary", "Cors", "Redirection"]
 
@@ -21,6 +23,7 @@ class Redirection(msgspec.Struct, frozen=True, kw_only=True):
     name: str  # of the annotation
     url: str
     code: int
+    template: str = ""  # of redirect.location, for a URL with variables
 
 
 class BasicAuth(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,4 +101,6 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     mirror: str = ""
     prefix_header: str = ""  # x-forwarded-prefix
     service_upstream: bool = False
+    pages: ErrorPages = ErrorPages()
+    snippet: Snippet = Snippet()
     notes: tuple[Note, ...] = ()

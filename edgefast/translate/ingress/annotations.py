@@ -10,7 +10,7 @@ Must never: look up an object, or show the value of a snippet.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -30,8 +30,20 @@ from edgefast.translate.ingress.annotation_fields import (
 )
 from edgefast.translate.ingress.auth_url import AuthUrl
 from edgefast.translate.ingress.configmap import Globals, Note, parse_size
+from edgefast.translate.ingress.error_annotations import (
+    ErrorPages,
+    read_codes,
+    read_default_backend,
+)
 from edgefast.translate.ingress.known import KNOWN
 from edgefast.translate.ingress.limits import DEFAULT_MULTIPLIER, MAX_EXEMPT, Limits
+from edgefast.translate.ingress.redirect_variables import has_variables, translate_location
+from edgefast.translate.ingress.snippet import (
+    Refused,
+    Snippet,
+    read_server_snippet,
+    read_snippet,
+)
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
 from edgefast.translate.ingress.values import (
     AUTH_PARTS,
@@ -105,6 +117,7 @@ class _Reader:
         self._closed: dict[str, None] = {}
         self._closes_host = False
         self._closes_no_auth = False
+        self._snippet = Snippet()
 
     def read(self) -> Annotations:
         values, settings = self._values, self._settings
@@ -127,9 +140,9 @@ class _Reader:
             from_to_www=www,
             aliases=self._aliases(),
             canary=self._canary(),
-            allow=allow,
-            deny=deny,
-            own_lists=own_lists,
+            allow=allow or self._snippet.allow,
+            deny=deny or self._snippet.deny,
+            own_lists=own_lists or bool(self._snippet.allow or self._snippet.deny),
             basic=self._basic(),
             auth=self._auth_url(),
             satisfy_any=self._or("", values.text, "satisfy", one_of("any", "all")) == "any",
@@ -146,8 +159,10 @@ class _Reader:
             verifies_backend=self._or("off", values.text, "proxy-ssl-verify", _SWITCH) == "on",
             custom_headers=self._or("", values.text, "custom-headers", BASIC),
             mirror=self._mirror(),
-            prefix_header=self._required("x-forwarded-prefix", PATH_WITH_GROUPS),
+            prefix_header=self._prefix_header(),
             service_upstream=self._or(settings.service_upstream, values.flag, "service-upstream"),
+            pages=self._pages(),
+            snippet=self._snippet,
         )
         self._connect_timeout()
         self._note_others(made)
@@ -222,9 +237,41 @@ class _Reader:
                     "ingress-nginx ignores it without allow-snippet-annotations; so does edgefast"
                 )
                 self._warn(name, message)
+            elif name == "configuration-snippet":
+                self._read_snippet(name)
+            elif name == "server-snippet":
+                refused = read_server_snippet(self._snippet_text(name))
+                self._closes_host = self._closes_host or bool(refused)
+                self._note_refused(name, refused)
             else:
                 self._close(name, "directives of nginx are not served and can decide access")
-                self._closes_host = self._closes_host or name == "server-snippet"
+
+    def _snippet_text(self, name: str) -> str:
+        return self._or("", self._values.text, name, lambda _: True)
+
+    def _read_snippet(self, name: str) -> None:
+        self._snippet = found = read_snippet(self._snippet_text(name))
+        settings = self._settings
+        lists = ("allowlist-source-range", "whitelist-source-range", "denylist-source-range")
+        others = any(self._values.has(one) for one in lists)
+        others = others or bool(settings.allow or settings.deny or settings.block)
+        if (found.allow or found.deny) and others:
+            message = "allow and deny beside other lists of addresses are not served"
+            self._close(name, message, "write one list of addresses")
+        self._note_refused(name, found.refused)
+
+    def _note_refused(self, name: str, refused: Iterable[Refused]) -> None:
+        for one in refused:
+            what = f"{one.directive} " if one.directive else ""
+            message = f"line {one.line}: {what}is not served; {one.effect}"
+            fix = one.fix or (
+                "remove the line, or write an object of edgefast" if one.closes else ""
+            )
+            if one.closes:
+                self._closed[name] = None
+                self._note(name, message, fix)
+            else:
+                self._warn(name, message, fix)
 
     def _app_root(self) -> str:
         found = self._or("", self._values.text, "app-root", PATH_WITH_GROUPS)
@@ -240,6 +287,16 @@ class _Reader:
             return ""
         return found
 
+    def _prefix_header(self) -> str:
+        found = self._required("x-forwarded-prefix", PATH_WITH_GROUPS)
+        if "$" in found:
+            message = (
+                "groups and variables of nginx are not served; backends get no X-Forwarded-Prefix"
+            )
+            self._warn("x-forwarded-prefix", message)
+            return ""
+        return found
+
     def _redirects(self) -> tuple[Redirection | None, bool]:
         values = self._values
         try:
@@ -252,7 +309,7 @@ class _Reader:
                     self._warn("temporal-redirect", message)
                     return None, False
                 values.seen.update(("permanent-redirect", "permanent-redirect-code"))
-                return Redirection(name="temporal-redirect", url=temporal, code=code), www
+                return self._redirection("temporal-redirect", temporal, code), www
             permanent = self._text_or_refuse("permanent-redirect")
             code = self._code("permanent-redirect-code", 300, 308, 301)
         except NoValue:
@@ -260,7 +317,18 @@ class _Reader:
         values.seen.add("temporal-redirect-code")
         if not permanent:
             return None, www
-        return Redirection(name="permanent-redirect", url=permanent, code=code), www
+        return self._redirection("permanent-redirect", permanent, code), www
+
+    def _redirection(self, name: str, url: str, code: int) -> Redirection:
+        """Return a redirect; one with variables that are not served is refused, as ingress-nginx refuses all variables."""
+        template = ""
+        if has_variables(url):
+            template, wrong = translate_location(url)
+            if not wrong and code not in (301, 302, 303, 307, 308):
+                wrong = f"status {code} is not served with variables"
+            if wrong:
+                self._refuse(name, wrong)
+        return Redirection(name=name, url=url, code=code, template=template)
 
     def _flag_or_refuse(self, name: str) -> bool:
         try:
@@ -273,7 +341,8 @@ class _Reader:
 
     def _text_or_refuse(self, name: str) -> str:
         try:
-            return self._values.text(name, URL)
+            # ingress-nginx takes variables if the validation of annotations is off.
+            return self._values.text(name, lambda one: URL(one) or URL_WITH_VARIABLES(one))
         except Missing:
             return ""
         except Rejected:
@@ -527,6 +596,15 @@ class _Reader:
                 "backend-protocol", "AUTO_HTTP is not served (allowed: HTTP, HTTPS, GRPC, GRPCS)"
             )
         return found
+
+    def _pages(self) -> ErrorPages:
+        values = self._values
+        name = "disable-proxy-intercept-errors"
+        return ErrorPages(
+            codes=self._or((), lambda _: read_codes(values), "custom-http-errors"),
+            service=self._or("", lambda _: read_default_backend(values), "default-backend"),
+            intercepts=not self._or(False, values.flag, name),
+        )
 
     def _mirror(self) -> str:
         values = self._values

@@ -133,6 +133,8 @@ class Globals(msgspec.Struct, frozen=True, kw_only=True):
     service_upstream: bool = False
     limit_req_status: int = 503
     limit_conn_status: int = 503
+    error_codes: tuple[int, ...] = ()  # custom-http-errors
+    intercepts_errors: bool = True
     notes: tuple[Note, ...] = ()
 
     @property
@@ -207,6 +209,8 @@ class _Reader:
             service_upstream=self._flag("service-upstream", plain.service_upstream),
             limit_req_status=self._error_code("limit-req-status-code", plain.limit_req_status),
             limit_conn_status=self._error_code("limit-conn-status-code", plain.limit_conn_status),
+            error_codes=self._codes("custom-http-errors"),
+            intercepts_errors=not self._flag("disable-proxy-intercept-errors", False),
         )
         self._note_others()
         return msgspec.structs.replace(
@@ -308,6 +312,17 @@ class _Reader:
             return default
         parts = (one.strip() for one in self._text(name, "").split(","))
         return tuple(one for one in parts if one)
+
+    def _codes(self, name: str) -> tuple[int, ...]:
+        """Read a list of statuses from 300 to 599; others have no effect, as in ingress-nginx."""
+        found = []
+        for one in self._list(name, ()):
+            if one.isdecimal() and len(one) == 3 and 300 <= int(one) <= 599:
+                found.append(int(one))
+            else:
+                message = "a status is not valid (expected 300 to 599); edgefast ignores it, as ingress-nginx does"
+                self._notes.append(Note(name=name, message=message))
+        return tuple(sorted(set(found)))
 
     def _ranges(self, name: str) -> tuple[str, ...]:
         """Read a list of ranges; one that is not valid closes all locations."""

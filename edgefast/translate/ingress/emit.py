@@ -73,6 +73,7 @@ from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.configmap import Globals, Note
+from edgefast.translate.ingress.error_pages import Page, translate_page
 from edgefast.translate.ingress.limits import make_filter, refer_to_filter
 from edgefast.translate.ingress.names import Name, Names, TlsListener
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
@@ -121,6 +122,7 @@ class HostMade(Made, frozen=True, kw_only=True, eq=False):
     served: tuple[tuple[Source, str], ...] = ()  # routes with backends, by Ingress
     guarded: tuple[tuple[Source, Guard, str], ...] = ()  # routes with access rules
     limited: tuple[Source, ...] = ()  # Ingresses with limits that rules here use
+    paged: tuple[tuple[Source, Page, str], ...] = ()  # routes with error pages
     notes: tuple[tuple[Source, Note], ...] = ()
 
 
@@ -271,6 +273,7 @@ class _HostEmitter(_Emitter):
         self._served: list[tuple[Source, str]] = []
         self._guarded: list[tuple[Source, Guard, str]] = []
         self._limited: dict[Source, None] = {}
+        self._paged: list[tuple[Source, Page, str]] = []
 
     def emit(self, server: Server, names: Names) -> HostMade:
         self._emit_host(server, names)
@@ -297,6 +300,7 @@ class _HostEmitter(_Emitter):
             served=tuple(self._served),
             guarded=tuple(self._guarded),
             limited=tuple(self._limited),
+            paged=tuple(self._paged),
             notes=tuple(notes),
         )
 
@@ -362,18 +366,22 @@ class _HostEmitter(_Emitter):
     def _emit_routes(
         self, drafts: Iterable[Draft], names: Sequence[Name], scheme: Scheme, label: str
     ) -> None:
-        groups: dict[tuple[Source, Guard], list[Draft]] = {}
+        groups: dict[tuple[Source, Guard, Page | None], list[Draft]] = {}
         for draft in drafts:
             if draft.source is not None:
-                groups.setdefault((draft.source, self._guard_of(draft)), []).append(draft)
+                key = (draft.source, self._guard_of(draft), draft.page)
+                groups.setdefault(key, []).append(draft)
         parents = tuple(dict.fromkeys(self._parent(one, scheme) for one in names))
         hostnames = tuple(one.name for one in names if one.name != CATCH_ALL)
-        for (source, guard), found in groups.items():
+        for (source, guard, page), found in groups.items():
             for number, part in enumerate(_chunks(found, _RULES)):
                 name = f"{source.ingress.metadata.name}{MARK}-{label}"
                 name += "" if guard == "open" else f"-{guard}"
+                name += "" if page is None else f"-{_digest(page)}"
                 name += f"-{number}" if number else ""
                 self._emit_route(name, source, guard, part, parents, hostnames)
+                if page is not None:
+                    self._paged.append((source, page, name))
 
     def _guard_of(self, draft: Draft) -> Guard:
         """Return the access rules that a rule needs, of those that its Ingress has."""
@@ -488,7 +496,16 @@ class _PolicyEmitter(_Emitter):
         hosts: Sequence[HostMade],
         find_access: Callable[[Source], Access],
     ) -> Made:
+        paged: dict[Page, list[str]] = {}
+        for host in hosts:
+            for one, page, name in host.paged:
+                if one is source:
+                    paged.setdefault(page, []).append(name)
+        others = {name for names in paged.values() for name in names}
+        for page, names in paged.items():
+            self._emit_traffic(source, names, page)
         routes = [name for host in hosts for one, name in host.served if one is source]
+        routes = [name for name in routes if name not in others]
         if routes and not is_plain(source.annotations, plain_annotations(self._globals)):
             self._emit_traffic(source, routes)
         limits = source.annotations.limits
@@ -522,11 +539,19 @@ class _PolicyEmitter(_Emitter):
             grants=frozenset(self._grants),
         )
 
-    def _emit_traffic(self, source: Source, routes: Sequence[str]) -> None:
+    def _emit_traffic(
+        self, source: Source, routes: Sequence[str], page: Page | None = None
+    ) -> None:
         for number, part in enumerate(_chunks(routes, _TARGETS)):
-            meta = self._policy_meta(source, "traffic", number)
+            kind = "traffic" if page is None else f"traffic-{_digest(page)}"
+            meta = self._policy_meta(source, kind, number)
             spec = translate_traffic(source.annotations, _targets("HTTPRoute", part))
             origin = Origin(ingress=source.ref, path="metadata.annotations")
+            if page is not None:
+                spec = msgspec.structs.replace(spec, response_override=translate_page(page))
+                own = page.codes == source.annotations.pages.codes
+                path = _annotation("custom-http-errors") if own else "metadata.annotations"
+                origin = Origin(ingress=source.ref, path=path)
             self._add(BackendTrafficPolicy(metadata=meta, spec=spec), origin)
 
     def _emit_access(
@@ -583,6 +608,10 @@ def _deny_others(given: Authorization | None, *, any_one: bool) -> Authorization
 
 def _targets(kind: str, names: Iterable[str]) -> tuple[PolicyTargetReference, ...]:
     return tuple(PolicyTargetReference(group=GATEWAY_GROUP, kind=kind, name=one) for one in names)
+
+
+def _digest(page: Page) -> str:
+    return hashlib.blake2s(msgspec.json.encode(page), digest_size=4).hexdigest()
 
 
 def _annotation(name: str) -> str:

@@ -86,6 +86,8 @@ class _Builder:
         self._listeners: dict[str, TlsListener] = {}
         self._notes: dict[str, list[tuple[Source, Note]]] = {}
         self._taken = set(self._servers)
+        #: By alias: the last host that lists it, whose certificate it has, as in ingress-nginx.
+        self._securing: dict[str, Server] = {}
 
     def build(self) -> Names:
         # nginx reads these servers first: their names have priority over aliases.
@@ -110,16 +112,19 @@ class _Builder:
                 note = Note(name="server-alias", message=message, error=True, reason="NotSupported")
                 self._note(server, server.alias_owner, note)
             elif alias in self._taken:
+                if alias in self._securing:
+                    self._securing[alias] = server
                 message = f'"{alias}" is already a name of another host; it is ignored'
                 self._note(server, server.alias_owner, Note(name="server-alias", message=message))
             else:
                 self._taken.add(alias)
+                self._securing[alias] = server
                 found.append(alias)
         return found
 
     def _covered(self, server: Server, name: str) -> bool:
-        """Tell whether a name of a server has the server's certificate."""
-        certificate = server.certificate
+        """Tell whether a name of a server has a certificate of a Secret, or of its host."""
+        certificate = self._securing.get(name, server).certificate
         if certificate is None:
             return False
         return name == server.host or (
@@ -127,7 +132,7 @@ class _Builder:
         )
 
     def _add_listener(self, server: Server, name: str) -> None:
-        certificate = server.certificate
+        certificate = self._securing.get(name, server).certificate
         if certificate is None or not self._covered(server, name):
             return
         secret = certificate.secret or self._default

@@ -12,7 +12,12 @@ from typing import Literal, cast
 
 import msgspec
 
-from edgefast.api.edge.httproutefilter import DirectResponse, HTTPRouteFilterSpec
+from edgefast.api.edge.httproutefilter import (
+    DirectResponse,
+    HTTPRouteFilterSpec,
+    RedirectForm,
+    RedirectLocation,
+)
 from edgefast.api.gateway.httproutefilter import (
     HTTPHeader,
     HTTPHeaderFilter,
@@ -83,6 +88,18 @@ def redirect_to_url(url: str, code: int) -> Redirect:
     return Redirect(
         filters=(HTTPRouteFilter(type="ResponseHeaderModifier", response_header_modifier=headers),),
         spec=HTTPRouteFilterSpec(direct_response=DirectResponse(status_code=code)),
+    )
+
+
+def redirect_to_template(template: str, code: int, pattern: str = "") -> Redirect:
+    """Redirect to a Location with parts of the request; with a pattern its query follows."""
+    form = RedirectForm(
+        query="Keep" if pattern else "Remove",
+        location=RedirectLocation(template=template, pattern=pattern or None),
+    )
+    return Redirect(
+        filters=(_filter(HTTPRequestRedirectFilter(status_code=cast("Code", code))),),
+        spec=HTTPRouteFilterSpec(redirect=form),
     )
 
 

@@ -19,7 +19,12 @@ from edgefast.api.edge.httproutefilter import (
     ReplaceRegexMatch,
 )
 from edgefast.api.model.regex import check_regex, count_groups
-from edgefast.translate.ingress.redirects import Redirect, redirect_to_place
+from edgefast.translate.ingress.redirect_variables import translate_location
+from edgefast.translate.ingress.redirects import (
+    Redirect,
+    redirect_to_place,
+    redirect_to_template,
+)
 
 _GROUP = re.compile(r"\$([0-9])")
 _URL = re.compile(r"(https?)://([a-z0-9][a-z0-9.-]{0,252})(?::([0-9]{1,5}))?(/[^$]*)")
@@ -36,12 +41,24 @@ class Rewrite(msgspec.Struct, frozen=True, kw_only=True):
     wrong: str = ""  # why it is not served
 
 
+def _redirect(path: str, target: str) -> Rewrite:
+    """Return the redirect to a URL with groups or variables."""
+    pattern = f"(?i:{path})"
+    wrong = check_regex(pattern)
+    if wrong or len(pattern) > _LONGEST:
+        return Rewrite(wrong=wrong or f"longer than {_LONGEST} characters")
+    template, wrong = translate_location(target, count_groups(pattern))
+    if wrong:
+        return Rewrite(wrong=f"{wrong} in a redirect")
+    return Rewrite(redirect=redirect_to_template(template, 302, pattern))
+
+
 def translate_rewrite(path: str, target: str) -> Rewrite:
     """Translate the target of a location whose path differs from it."""
     if re.match(r"(?i)https?://|\$scheme", target):
         found = _URL.fullmatch(target)
         if found is None:
-            return Rewrite(wrong="a redirect to anything but a URL with a host and a path")
+            return _redirect(path, target)
         return Rewrite(redirect=redirect_to_place(*found.groups(default="")))
     if not target.startswith("/"):
         return Rewrite(wrong="the target must begin with /")

@@ -40,6 +40,13 @@ from edgefast.translate.ingress.backends import ServicePortKey, Target, find_tar
 from edgefast.translate.ingress.canary import Share, split_shares
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.cors import match_origins, translate_cors
+from edgefast.translate.ingress.error_pages import (
+    Page,
+    describe_origin,
+    find_default_backend,
+    make_page,
+    page_headers,
+)
 from edgefast.translate.ingress.locations import Place, arrange, needs_rewrite, target_of
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.mirror import Mirror, translate_mirror
@@ -49,6 +56,7 @@ from edgefast.translate.ingress.redirects import (
     redirect_to_https,
     redirect_to_root,
     redirect_to_slash,
+    redirect_to_template,
     redirect_to_url,
 )
 from edgefast.translate.ingress.responseheaders import find_custom_headers
@@ -75,6 +83,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     specs: tuple[HTTPRouteFilterSpec, ...] = ()  # filters of edgefast, as objects of their own
     backends: tuple[HTTPBackendRef, ...] = ()
     limited: bool = False  # the limits of its Ingress count its requests
+    page: Page | None = None  # in place of its errors
 
 
 class Findings:
@@ -162,7 +171,67 @@ class _Host:
         _, places = arrange(self._server, self._is_closed)
         yield from self._draft_root(places)
         for place in places:
-            yield from self._draft_place(place)
+            page = self._find_page(place)
+            for one in self._draft_place(place):
+                made = one if page is None else msgspec.structs.replace(one, page=page)
+                yield self._apply_snippet(place, made)
+
+    def _apply_snippet(self, place: Place, draft: Draft) -> Draft:
+        """Add the header edits of a configuration-snippet to all answers of an open location."""
+        source = place.location.source
+        if source is None or not source.annotations.snippet.edits_answers:
+            return draft
+        if self._closing(place, source, self._findings.access_of(source)):
+            return draft
+        found = source.annotations.snippet
+        others = tuple(one for one in draft.filters if one.response_header_modifier is None)
+        before = HTTPHeaderFilter()
+        for one in draft.filters:
+            before = one.response_header_modifier or before
+        # nginx runs the edits of a snippet behind those of custom-headers.
+        names = {*(name for name, _ in found.sets), *found.removes}
+        kept = tuple(one for one in before.set if one.name.lower() not in names)
+        taken = {one.name.lower() for one in kept}
+        for name, _ in found.adds:
+            if name in taken:
+                message = "add_header of a header that custom-headers sets is not served; clients get the header of custom-headers"
+                note = Note(name="configuration-snippet", message=message, reason="NotSupported")
+                self._findings.note(source, note)
+        edits = HTTPHeaderFilter(
+            set=(*kept, *(HTTPHeader(name=name, value=value) for name, value in found.sets)),
+            add=tuple(
+                HTTPHeader(name=name, value=value)
+                for name, value in found.adds
+                if name not in taken
+            ),
+            remove=found.removes,
+        )
+        made = HTTPRouteFilter(type="ResponseHeaderModifier", response_header_modifier=edits)
+        return msgspec.structs.replace(draft, filters=(*others, made))
+
+    def _find_page(self, place: Place) -> Page | None:
+        source = place.location.source
+        if source is None:
+            return None
+        closed = bool(self._closing(place, source, self._findings.access_of(source)))
+        found = None if place.location.upstream is None else self._default_backend(source)
+        origin = self._describe(place, source)
+        return make_page(source.annotations.pages, self._settings, found, origin, closed=closed)
+
+    def _default_backend(self, source: Source) -> Target | None:
+        """Return the target of default-backend; None: there is none with endpoints."""
+        lookup = self._findings.lookup
+        found, notes = find_default_backend(source.annotations.pages, source.namespace, lookup)
+        self._findings.note(source, *notes)
+        if found is not None and found.backend is not None:
+            meta = found.backend.metadata
+            self._findings.backends[f"{meta.namespace}/{meta.name}"] = found.backend
+        return found
+
+    def _describe(self, place: Place, source: Source) -> tuple[tuple[str, str], ...]:
+        upstream, name = place.location.upstream, source.ingress.metadata.name
+        service, port = ("", "") if upstream is None else (upstream.service, upstream.port)
+        return describe_origin(source.namespace, name, service, port)
 
     def _draft_root(self, places: list[Place]) -> Iterator[Draft]:
         """Redirect "/" to the app-root of the first location that has one."""
@@ -191,9 +260,19 @@ class _Host:
         elif place.kind == "slash":
             redirect = redirect_to_slash(place.path, self._scheme)
             yield self._redirect(source, location.field, place.match, redirect)
+        elif annotations.snippet.code:
+            field, snippet = _annotation("configuration-snippet"), annotations.snippet
+            yield from self._draft_preflights(place, source)
+            if snippet.url:
+                redirect = redirect_to_url(snippet.url, snippet.code)
+                yield self._redirect(source, field, place.match, redirect)
+            else:
+                yield self._answer(source, field, place.match, snippet.code)
         elif annotations.redirection is not None and not location.plain:
             found = annotations.redirection
             redirect = redirect_to_url(found.url, found.code)
+            if found.template:
+                redirect = redirect_to_template(found.template, found.code)
             yield from self._draft_preflights(place, source)
             yield self._redirect(source, _annotation(found.name), place.match, redirect)
         else:
@@ -366,6 +445,13 @@ class _Host:
             return
         target = self._findings.target_of(upstream, source)
         field = location.field
+        available = target.ref is not None and (
+            not source.annotations.pages.service or self._is_available(upstream, target)
+        )
+        default = None if available else self._default_backend(source)
+        if default is not None and rewritten is not None:
+            yield from self._draft_default(place, source, rewritten, headers, default)
+            return
         if target.ref is None:
             note = Note(
                 name=field,
@@ -403,6 +489,37 @@ class _Host:
                 backends=share.backends,
                 limited=True,
             )
+
+    def _draft_default(
+        self,
+        place: Place,
+        source: Source,
+        rewritten: tuple[HTTPRouteFilterSpec, ...],
+        headers: tuple[HTTPHeaderMatch, ...],
+        target: Target,
+    ) -> Iterator[Draft]:
+        """default-backend serves a Service without endpoints."""
+        filters = self._filters(source, place)
+        if filters is None or target.ref is None:
+            yield self._answer(source, _annotation("custom-headers"), place.match, 503)
+            return
+        first = filters[0].request_header_modifier
+        assert first is not None
+        sets = (*first.set, *page_headers(self._describe(place, source)))
+        changed = msgspec.structs.replace(
+            filters[0], request_header_modifier=msgspec.structs.replace(first, set=sets)
+        )
+        yield Draft(
+            source=source,
+            origin=RuleOrigin(
+                ingress=source.ref, path=_annotation("default-backend"), rank=self._next_rank()
+            ),
+            match=self._match(place.match, headers),
+            guard=self._guard(place.path),
+            filters=(changed, *filters[1:]),
+            specs=rewritten,
+            backends=(target.ref,),
+        )
 
     def _default(self, place: Place, source: Source, headers: tuple[HTTPHeaderMatch, ...]) -> Draft:
         """The default backend of the controller, behind the access rules of the location."""
@@ -507,6 +624,8 @@ class _Host:
             sets = [HTTPHeader(name="x-forwarded-port", value=str(_HTTPS))]
         if annotations.prefix_header and needs_rewrite(place.location, place.path):
             sets.append(HTTPHeader(name="x-forwarded-prefix", value=annotations.prefix_header))
+        requests = annotations.snippet.requests
+        sets += (HTTPHeader(name=name, value=value) for name, value in requests)
         removes = ["proxy"]
         if annotations.basic is not None and self._guard(place.path) == "all":
             removes.append("authorization")

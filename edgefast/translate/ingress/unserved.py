@@ -63,9 +63,6 @@ LOST: Mapping[str, str] = {
 DIFFERS: Mapping[str, str] = {
     "affinity-canary-behavior": "clients can move between the canary and the primary Service",
     "connection-proxy-header": "backends get the Connection header of edgefast",
-    "custom-http-errors": "clients get the error responses of backends and of edgefast",
-    "default-backend": "a Service without endpoints answers 503",
-    "disable-proxy-intercept-errors": "edgefast intercepts no errors",
     "fastcgi-index": "FastCGI is not supported",
     "fastcgi-params-configmap": "FastCGI is not supported",
     "load-balance": "edgefast selects the less busy one of two endpoints",

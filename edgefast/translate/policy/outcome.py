@@ -215,10 +215,12 @@ def make_traffic_outcome(
     closed: str,
     reader: Reader,
     report: Report,
+    clusters: tuple[ClusterRef, ...] = (),
 ) -> EdgePolicyOutcome:
     """Return what a policy of backends comes to.
 
     `targets`: all, and those that no targetRef says; of `traffic` None is a policy that says nothing; `closed`: why all of it is, or "".
+    `clusters`: of services that write error pages.
     """
     family, made = traffic
     warn_empty(policy, said=bool(closed) or made is not None, report=report)
@@ -230,7 +232,7 @@ def make_traffic_outcome(
         units = (close_policy(shape, closed),)
     elif made is not None:
         unit = ir.PolicyUnit(name=shape.unit("traffic"), traffic=made)
-        units = (UnitOutcome(unit, rank=(shape.merge != "Override", shape.age)),)
+        units = (UnitOutcome(unit, clusters, rank=(shape.merge != "Override", shape.age)),)
     return EdgePolicyOutcome(
         policy=policy,
         shape=shape,
@@ -238,7 +240,9 @@ def make_traffic_outcome(
         aimed=targets[1],
         units=note_version(policy, units),
         reads=reader.noted(),
+        clusters=tuple(sorted(reader.clusters.union(clusters))),
         refused=tuple(report.refused),
         unresolved=tuple(report.unresolved),
+        unavailable=tuple(report.unavailable),
         problems=report.problems,
     )

@@ -22,8 +22,11 @@ from edgefast.api.validation.route_filter import check_body, check_body_size, ch
 from edgefast.api.validation.traffic import check_override, check_range, check_statuses
 from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word
+from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.match.path import check_path
+from edgefast.translate.policy.error_service import translate_error_service
+from edgefast.translate.policy.fixed_headers import translate_edits
 from edgefast.translate.policy.response_body import read_body
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.violation import refuse_violations
@@ -34,22 +37,39 @@ _MOST = 64
 _STATUSES = 50
 _TYPES = ("Value", "Range")
 _SCHEMES = ("http", "https")
+_SOURCES: dict[str, ir.OverrideSource] = {
+    "All": "all",
+    "Backend": "backend",
+    "Gateway": "gateway",
+    "NoEndpoints": "no_endpoints",
+}
 
 
 def translate_overrides(
     given: Iterable[ResponseOverride], namespace: str, reader: Reader, report: Report, path: str
-) -> tuple[ir.ResponseOverride, ...]:
-    """Translate those of a policy in `namespace`; what a report refuses of is not to be used."""
+) -> tuple[tuple[ir.ResponseOverride, ...], tuple[ClusterRef, ...]]:
+    """Translate those of a policy in `namespace`, with the clusters of their services.
+
+    What a report refuses of is not to be used.
+    """
     ones = tuple(given)
     if len(ones) > _MOST:
         _refuse(report, path, "TooMany", f"{len(ones)} overrides, at most {_MOST}")
-    return tuple(
-        _translate(one, namespace, reader, report, f"{path}[{at}]") for at, one in enumerate(ones)
+    clusters: list[ClusterRef] = []
+    made = tuple(
+        _translate(one, namespace, reader, report, f"{path}[{at}]", clusters)
+        for at, one in enumerate(ones)
     )
+    return made, tuple(dict.fromkeys(clusters))
 
 
 def _translate(
-    given: ResponseOverride, namespace: str, reader: Reader, report: Report, path: str
+    given: ResponseOverride,
+    namespace: str,
+    reader: Reader,
+    report: Report,
+    path: str,
+    clusters: list[ClusterRef],
 ) -> ir.ResponseOverride:
     refuse_violations(check_override(given), report, path, "Invalid")
     codes = given.match.status_codes
@@ -61,9 +81,18 @@ def _translate(
         for at, one in enumerate(codes)
         for span in _read_statuses(one, report, f"{path}.match.statusCodes[{at}]")
     )
+    source = _SOURCES.get(given.match.source, "all")
+    _check_word(given.match.source, tuple(_SOURCES), report, f"{path}.match.source")
+    if given.service is not None:
+        service = translate_error_service(
+            given.service, namespace, reader, report, f"{path}.service", clusters
+        )
+        return ir.ResponseOverride(statuses=statuses, source=source, service=service)
     if given.redirect is not None:
         location, status = _write_location(given.redirect, report, f"{path}.redirect")
-        return ir.ResponseOverride(statuses=statuses, status=status, location=location)
+        return ir.ResponseOverride(
+            statuses=statuses, source=source, status=status, location=location
+        )
     response = given.response or CustomResponse()
     where = f"{path}.response"
     if response.status_code is not None:
@@ -73,9 +102,13 @@ def _translate(
         _refuse(report, f"{where}.contentType", "Invalid", "must be visible ASCII, no line breaks")
     return ir.ResponseOverride(
         statuses=statuses,
+        source=source,
         status=response.status_code or 0,
         content_type=kind,
         body=_read_body(response, namespace, reader, report, f"{where}.body"),
+        header=None
+        if response.header is None
+        else translate_edits(response.header, report, f"{where}.header"),
     )
 
 

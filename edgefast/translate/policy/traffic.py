@@ -20,6 +20,7 @@ from edgefast.api.kinds import ref_of
 from edgefast.api.model.units import parse_duration, parse_size
 from edgefast.api.validation.policy_target import check_backend_leaves
 from edgefast.translate.backend.session_persistence import translate_session
+from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.policy.backend import read_count, translate_budget, translate_passive
 from edgefast.translate.policy.compression import translate_compression
@@ -47,17 +48,19 @@ def translate_traffic(
     targets, closed = check_whole(policy, targeted, report)
     before = len(report.refused)
     refuse_violations(check_backend_leaves(policy.spec), report, "spec", "Invalid")
-    made = _translate(policy, reader, report)
+    made, clusters = _translate(policy, reader, report)
     wrong = (*report.refused[before:], *report.unresolved)
     if wrong and not closed:
         closed = wrong[0].text()
     message = made if made != ir.Traffic() else None
     return make_traffic_outcome(
-        policy, (targets, targeted), ("traffic", message), closed, reader, report
+        policy, (targets, targeted), ("traffic", message), closed, reader, report, clusters
     )
 
 
-def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> ir.Traffic:
+def _translate(
+    policy: BackendTrafficPolicy, reader: Reader, report: Report
+) -> tuple[ir.Traffic, tuple[ClusterRef, ...]]:
     spec = policy.spec
     size = None
     if spec.request_buffer is not None:
@@ -67,16 +70,19 @@ def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> 
     fault = None
     if spec.fault_injection is not None:
         fault = translate_fault(spec.fault_injection, report, "spec.faultInjection")
-    override = None
+    override: tuple[ir.ResponseOverride, ...] | None = None
+    clusters: tuple[ClusterRef, ...] = ()
     if spec.response_override is not None:
         namespace, where = policy.metadata.namespace, "spec.responseOverride"
-        override = translate_overrides(spec.response_override, namespace, reader, report, where)
+        override, clusters = translate_overrides(
+            spec.response_override, namespace, reader, report, where
+        )
     breaker, bounds = spec.circuit_breaker or CircuitBreaker(), "spec.circuitBreaker"
     http = http or HTTPTrafficTimeout()
     balancer = None
     if spec.load_balancer is not None:
         balancer = translate_load_balancer(spec.load_balancer, report, "spec.loadBalancer")
-    return ir.Traffic(
+    made = ir.Traffic(
         body_size=size,
         compression=translate_compression(spec, report),
         fault=fault,
@@ -111,6 +117,7 @@ def _translate(policy: BackendTrafficPolicy, reader: Reader, report: Report) -> 
         check=translate_active(spec, report),
         panic=read_panic(spec, report),
     )
+    return made, clusters
 
 
 def _read_size(given: int | str, report: Report, path: str) -> int:

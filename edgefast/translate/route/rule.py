@@ -146,7 +146,7 @@ def translate_rule(
     if http:
         refuse_violations(check_redirect(http), report, path, "IncompatibleFilters")
     filters = translate_filters(rule.filters, place, reader, report, f"{path}.filters")
-    if origin is not None and filters.redirect is not None:
+    if origin is not None and filters.redirect is not None and not filters.redirect.template:
         filters.redirect = msgspec.structs.replace(
             filters.redirect,
             trim_slash=origin.trim_slash,

@@ -12,8 +12,10 @@ import click
 
 from cluster.tools.api_fields import CHANNELS, RELEASES
 from cluster.tools.build import PROGRAMS, build
+from cluster.tools.cert_manager_crds import cert_manager_crds
 from cluster.tools.crds import gateway_api_crds
 from cluster.tools.examples import gateway_api_examples
+from cluster.tools.ingress_files import ingress_files
 from cluster.tools.missing import MissingTool
 from cluster.tools.versions import OLDER_GATEWAY_API
 from cluster.world.box import build_box
@@ -32,6 +34,8 @@ def main(names: tuple[str, ...]) -> None:
             for channel in CHANNELS:
                 gateway_api_crds(channel, release)
         gateway_api_crds("standard", OLDER_GATEWAY_API)
+        ingress_files()
+        cert_manager_crds()
         build_box()
     except (MissingTool, RuntimeError) as error:
         click.echo(f"cluster tools: {error}", err=True)

@@ -26,6 +26,7 @@ from cluster.tools.versions import (
     HELM_HOME,
     KUBERNETES,
     KUBERNETES_HOME,
+    PEBBLE_HOME,
 )
 
 MODULES = Path(__file__).parent / "gomod"
@@ -105,6 +106,15 @@ PROGRAMS: dict[str, Program] = {
     "ghz": Program(
         module="grpc", package="github.com/bojand/ghz/cmd/ghz", target=GRPC_HOME / "ghz"
     ),
+    **{
+        name: Program(
+            module="pebble",
+            package=f"github.com/letsencrypt/pebble/v2/cmd/{name}",
+            target=PEBBLE_HOME / name,
+        )
+        for name in ("pebble", "pebble-challtestsrv")
+    },
+    "cert-manager": _ours("certmanager", "controller"),
     "conformance": Program(
         module="conformance", package=".", target=GATEWAY_API_HOME / "conformance.test", test=True
     ),

@@ -19,6 +19,15 @@ H2SPEC = "v2.2.1+incompatible"
 GRPC = "v1.85.0"
 GRPCURL = "v1.9.4"
 GHZ = "v0.121.0"
+CERT_MANAGER = "v1.21.2"
+PEBBLE = "v2.10.3"
+#: Modules whose Ingresses are read. ingress-nginx has no tags that Go knows.
+INGRESS_FILES = {
+    "k8s.io/ingress-nginx": "v0.0.0-20240708192948-52c50467d67d",
+    "github.com/traefik/traefik/v3": "v3.7.13",
+    "github.com/argoproj/argo-rollouts": "v1.10.2",
+    "github.com/argoproj/argo-cd/v3": "v3.6.1",
+}
 
 CACHE = Path(
     os.environ.get("EDGEFAST_CLUSTER_CACHE") or Path.home() / ".cache" / "edgefast-cluster"
@@ -29,3 +38,5 @@ GATEWAY_API_HOME = CACHE / f"gateway-api-{GATEWAY_API}"
 HELM_HOME = CACHE / f"helm-{HELM}"
 H2SPEC_HOME = CACHE / "h2spec-v2.2.1"
 GRPC_HOME = CACHE / f"grpc-{GRPC}-{GRPCURL}-{GHZ}"
+PEBBLE_HOME = CACHE / f"pebble-{PEBBLE}"
+CERT_MANAGER_HOME = CACHE / f"cert-manager-{CERT_MANAGER}"

@@ -55,7 +55,7 @@ SINGLE = {
     "auth-signin-redirect-param": _URL,
     "auth-request-redirect": _URL,
     "satisfy": r"\s*(?:any|all)\s*",
-    "x-forwarded-prefix": _BASIC,
+    "x-forwarded-prefix": rf"/?[{_CHARS}$]*",
     "upstream-vhost": rf"[/{_CHARS}\^$\[\](){{}}*+?|&=\\]*",
     "enable-global-auth": _BOOL,
     "enable-cors": _BOOL,

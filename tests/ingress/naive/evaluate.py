@@ -213,7 +213,7 @@ class Evaluator:
                 changed[name.lower()] = first(decision.answer, name)
         prefix = location.text("x-forwarded-prefix")
         if prefix and location.rewrites(case.served.path):
-            changed["x-forwarded-prefix"] = prefix
+            changed["x-forwarded-prefix"] = rewriting.with_groups(case.served, case.path, prefix)
         if page is not None:
             changed["x-code"] = "503"
             changed["x-format"] = case.request.value("accept")

@@ -21,6 +21,12 @@ def rewritten(served: Served, path: str) -> bytes | None:
     return None if found is None else _expand(target, found).encode("latin-1")
 
 
+def with_groups(served: Served, path: str, text: str) -> str:
+    """Groups of the rewrite in another text, as nginx has them after `rewrite`."""
+    found = re.search(served.path.encode("latin-1"), path.encode("latin-1"), re.IGNORECASE)
+    return text if found is None else _expand(text, found)
+
+
 def redirected(served: Served, path: str, request_target: str) -> str | None:
     """A target with a scheme is a 302; it appends the query. The Location, or None."""
     target = served.location.rewrites(served.path)

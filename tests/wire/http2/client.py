@@ -82,6 +82,7 @@ class H2Client:
         self.goaways: list[tuple[int, int]] = []  # (code, last stream)
         self.pongs = 0
         self.gone = False
+        self.heard = False  # bytes from the peer
         self._buffer = b""
         self._next = 1
         self._gives = window
@@ -164,6 +165,7 @@ class H2Client:
         if not data:
             self.gone = True
             return
+        self.heard = True
         self._buffer += data
         while (frame := self._next_frame()) is not None:
             try:

@@ -94,7 +94,8 @@ class Keeper(threading.Thread):
                     break
                 connection.read_some()
                 self._look(connection, under_way)
-            if under_way:
+            # A connection that waits in the queue of a socket when it closes is refused too.
+            if under_way and (connection.heard or not wants.may_refuse):
                 with self.tally.lock:
                     self.tally.lost[local] = len(under_way)
             if connection.goaways:

@@ -1,0 +1,36 @@
+"""Error annotations: the values of custom-http-errors and default-backend.
+
+In: the annotations of an Ingress. Out: `ErrorPages`; error_pages.py makes overrides of it.
+Source: ingress-nginx customhttperrors/main.go, defaultbackend/main.go.
+Must never: look up an object.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast.translate.ingress.values import Values, pattern
+
+__all__ = ["ErrorPages", "read_codes", "read_default_backend"]
+
+_CODES = pattern(r"^(?:[4,5]\d{2},?)*$", spaces=True)
+_SERVICE = pattern(r"^[a-z](?:[-a-z0-9]*[a-z0-9])?$")
+
+
+class ErrorPages(msgspec.Struct, frozen=True, kw_only=True):
+    """The annotations of one Ingress about error pages."""
+
+    codes: tuple[int, ...] = ()  # of its own
+    service: str = ""  # default-backend, in the namespace of the Ingress
+    intercepts: bool = True  # errors of backends, too
+
+
+def read_codes(values: Values) -> tuple[int, ...]:
+    """Read custom-http-errors; raises NoValue."""
+    codes = values.text("custom-http-errors", _CODES)
+    return tuple(sorted({int(one) for one in codes.split(",") if one.strip()}))
+
+
+def read_default_backend(values: Values) -> str:
+    """Read the name of a Service; raises NoValue."""
+    return values.text("default-backend", _SERVICE)
