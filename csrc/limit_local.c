@@ -139,7 +139,7 @@ int ef_held_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t seat,
         }
         ef_held taken = {.slot = slot, .tag = tag};
         ef_held_release(&taken, now_s);
-        /* Of those who came for the last one at once none has it: whoever finds it free again comes again. */
+        /* Workers that took the last one at once have all returned it: try again while it is free. */
         const uint64_t others = sum_of(s, key_tag, seats);
         out->sum = (uint32_t)(others < UINT32_MAX ? others : UINT32_MAX);
         if (others >= most) return 0;

@@ -6,13 +6,13 @@
  * away: nginx' limit_req with nodelay and a burst of burst - 1.
  *   The low bits 2 to 9 of a tag are those of the limit's name. Where all 60 slots of a set are in use, the bucket that is
  * full first, of the limit that has most of them in this set, is forgotten: clients of one limit do not push out those of others,
- * and a client that is refused keeps its bucket longer than clients that sent one request. So every request is counted, and
+ * and a client that is refused keeps its bucket longer than clients that sent one request. Every request is counted, and
  * memory is bounded.
  *
  * Requests in progress (ef_held_*). A key has a slot for each worker, which that worker alone writes: bits 2 to 11 of the tag
  * are the worker's seat. The slot's state is a count, with an end that never comes while the count is not 0. A worker that takes one
  * adds it first, adds all slots of the key, and takes it back when the sum is too large: the limit is never exceeded. Slots of
- * eight seats are in one set, those of the next eight in another one. What a dead worker held is gone when its seat is
+ * eight seats are in one set, those of the next eight in another one. Requests of a dead worker are gone when its seat is
  * forgotten. A set without a free slot refuses: nothing is forgotten that is in progress.
  *
  * Insertion is that of limit.h (limit_slots.c): lock-free, and safe against death at any instruction. States may come back here,
@@ -49,7 +49,7 @@ int ef_bucket_take(ef_limit *s, const uint8_t *key, size_t key_len, size_t name_
 /* Put a token back: the request that took it was refused by another limit. A bucket that was forgotten stays so. */
 void ef_bucket_give_back(ef_limit *s, const uint8_t *key, size_t key_len, size_t name_len, uint64_t interval);
 
-/* One more request of `key` in progress at this seat of `seats`, if all seats then have no more than `most`. 1; 0: there is none left;
+/* One more request of `key` in progress at this seat of `seats`, if all seats then have no more than `most`. 1; 0: as many are in progress;
  * -1: no room, or numbers out of range. out->slot is NULL unless 1. */
 int ef_held_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t seat, uint32_t seats, uint32_t most,
                  uint32_t now_s, ef_held *out);

@@ -21,7 +21,7 @@ ef_limit_slot *ef_limit_find(const ef_limit_place *at, uint64_t tag, ef_limit_sl
 int ef_limit_insert(const ef_limit_place *at, uint64_t tag, uint32_t now_s);
 
 /* Make room in a set without an empty or ended slot: forget the counter that ends first, of the group that has most of them. A
- * group is the tags with the same bits `group`, of 2 to 9. The floor stays: the counter begins anew if its key comes again. */
+ * group is the tags with the same bits `group`, of 2 to 9. The floor stays: the counter starts at 0 if its key comes again. */
 void ef_limit_displace(const ef_limit_place *at, uint64_t group);
 
 /* Write down what a counter is called, before it counts anything. */

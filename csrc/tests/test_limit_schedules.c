@@ -26,6 +26,7 @@ static void step(const void *at);
 #define ef_limit_locate       stepped_locate
 #define ef_limit_find         stepped_find
 #define ef_limit_insert       stepped_insert
+#define ef_limit_displace     stepped_displace
 #define ef_limit_put_name     stepped_put_name
 #include "../limit.c"
 #include "../limit_list.c"

@@ -34,7 +34,7 @@ def evaluate_limits(
 
 
 def _known_rows(limit: ir.RateLimit, live: Live | None) -> tuple[Mapping[str, Any], ...] | None:
-    """Return the rows in which a limit's counter is, if it can be told from others there; a machine lists none of its own limits."""
+    """Return the rows in which a limit's counter is, if it differs from others there; a machine does not list its own limits."""
     if limit.kind != "Window":
         return None
     if live is None or (live.hidden and any(map(is_credential, limit.distinct_headers))):

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ingress.generate_responses import random_answers, random_responses, random_setting
+from ingress.limits import random_limits
 from ingress.message import AUTH_STATUS, BACKEND_STATUS, Request
 from proxy.pki import Authority, Pair
 
@@ -331,7 +332,7 @@ class Generator:
         if self._chance(0.2):
             found["satisfy"] = pick(("any", "any", "all", "some"))
         if self._of_limits.random() < 0.15:
-            found |= self._limits()
+            found |= random_limits(self._of_limits, RANGES)
         if "canary" in found:  # error pages of an upstream with a canary may come from the canary
             found.pop("default-backend", None)
         return {PREFIX + name: value for name, value in self._kept(found)}
@@ -403,19 +404,6 @@ class Generator:
             found[name] = pick((*RANGES, *RANGES, "no address", ""))
         if self._chance(0.5):
             found["denylist-source-range"] = pick((*RANGES, *RANGES, "10.0.0.0/99"))
-        return found
-
-    def _limits(self) -> dict[str, str]:
-        """Limits that the requests of a test do not reach, and values that are none: what is reached depends on time."""
-        pick, chance = self._of_limits.choice, self._of_limits.random
-        names = ("limit-rps", "limit-rpm", "limit-connections")
-        found = {name: pick(("2000", "0", "9000", "-1", "")) for name in names if chance() < 0.5}
-        if chance() < 0.1:
-            found["limit-rps"] = "many"
-        if chance() < 0.3:
-            found["limit-burst-multiplier"] = pick(("1", "3", "lots"))
-        if chance() < 0.4:
-            found[pick(("limit-whitelist", "limit-allowlist"))] = pick(RANGES)
         return found
 
     def _password(self) -> dict[str, str]:

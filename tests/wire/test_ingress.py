@@ -44,7 +44,7 @@ def ingress(name: str, **annotations: str) -> make.Object:
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
-    """Poll until something holds, within a deadline."""
+    """Poll until a condition is true, within a deadline."""
     end = time.monotonic() + 30
     while not holds():
         assert time.monotonic() < end

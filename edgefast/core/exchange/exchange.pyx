@@ -176,9 +176,7 @@ cdef class Exchange(UpstreamUser):
         cdef LimitDecision decision = self.decision
         if decision is None or decision.left == 0:
             return self.answer(status, lines, flag)
-        decision.held_status = status
-        decision.held_lines = lines
-        decision.held_flag = flag
+        decision.held_status, decision.held_lines, decision.held_flag = status, lines, flag
         return 0
 
     cdef bytes limit_lines(self):
@@ -198,10 +196,8 @@ cdef class Exchange(UpstreamUser):
             return self.answer(decision.limit.status, b"x-edge-ratelimited: true\r\n", F_LIMITED)
         if decision.failed:
             return self.answer(500, b"", F_LIMIT_ERROR)
-        if decision.held_status and decision.held_lines is None:
-            return self.direct()
         if decision.held_status:
-            return self.answer(decision.held_status, decision.held_lines, decision.held_flag)
+            return self.direct() if decision.held_lines is None else self.answer(decision.held_status, decision.held_lines, decision.held_flag)
         return self.body.start(self)
 
     cdef int note(self, const uint8_t *base, ef_head *head) except -1:
@@ -212,10 +208,8 @@ cdef class Exchange(UpstreamUser):
         out_reserve(&self.raw, head.head_len)
         out_raw(&self.raw, base, head.head_len)
         self.method_len = head.method_len
-        self.target_off = head.target_off
-        self.target_len = head.target_len
-        self.authority_off = head.authority_off
-        self.authority_len = head.authority_len
+        self.target_off, self.target_len = head.target_off, head.target_len
+        self.authority_off, self.authority_len = head.authority_off, head.authority_len
         if self.down.peer.port.log_wants_request or self.down.peer.port.log_wants_address:
             self.engine.observer.keep_request(self, head)
         for i in range(head.n_spans):

@@ -116,8 +116,8 @@ cdef class Rule:
         int64_t request_timeout     # ms; -1 unset (the default bounds the response head), 0 none
         int64_t backend_timeout     # ms; 0 none
         ef_stat_row *row
-        list limits                 # of Limit that the store counts; None when there are none
-        list early_limits           # of Limit of this machine, before authentication; None when there are none
+        list limits                 # of Limit that the store counts; None: no such limit
+        list early_limits           # of Limit of this machine, before authentication; None: no such limit
         list late_limits            # those with headers, which authentication may set
         PolicyChain policy_chain                 # None: everybody may enter
         Traffic traffic             # None: no policy says how its requests are treated

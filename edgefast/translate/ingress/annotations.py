@@ -620,7 +620,7 @@ class _Reader:
         )
 
     def _limit(self, name: str) -> int:
-        """Read a limit; 0 and less are none, as in ingress-nginx."""
+        """Read a limit; 0 and less set no limit, as in ingress-nginx."""
         try:
             return max(0, self._values.number(name))
         except Rejected:

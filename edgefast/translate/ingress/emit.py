@@ -74,7 +74,7 @@ from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.error_pages import Page, translate_page
-from edgefast.translate.ingress.limits import translate_limits
+from edgefast.translate.ingress.limits import make_filter, refer_to_filter
 from edgefast.translate.ingress.names import Name, Names, TlsListener
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
 from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
@@ -436,10 +436,7 @@ class _HostEmitter(_Emitter):
             filters.append(HTTPRouteFilter(type="ExtensionRef", extension_ref=ref))
         if draft.limited and source.annotations.limits is not None:
             self._limited[source] = None
-            ref = LocalObjectReference(
-                group=EDGE_GROUP, kind="RateLimitFilter", name=_limits_name(source)
-            )
-            filters.append(HTTPRouteFilter(type="ExtensionRef", extension_ref=ref))
+            filters.append(refer_to_filter(source.ingress))
         timeouts, retry = None, None
         if draft.backends:
             annotations = source.annotations
@@ -470,10 +467,6 @@ class _HostEmitter(_Emitter):
             origin = Origin(ingress=source.ref, path="metadata.annotations")
             self._add(EdgeFilter(metadata=meta, spec=spec), origin)
         return name
-
-
-def _limits_name(source: Source) -> str:
-    return f"{source.ingress.metadata.name}{MARK}-limits"
 
 
 def _shadowed(server: Server) -> Iterator[tuple[Source, Note]]:
@@ -518,11 +511,8 @@ class _PolicyEmitter(_Emitter):
         limits = source.annotations.limits
         if limits is not None and any(one is source for host in hosts for one in host.limited):
             codes = self._globals.limit_req_status, self._globals.limit_conn_status
-            limit_filter = RateLimitFilter(
-                metadata=ObjectMeta(name=_limits_name(source), namespace=source.namespace),
-                spec=translate_limits(limits, *codes),
-            )
-            self._add(limit_filter, Origin(ingress=source.ref, path="metadata.annotations"))
+            origin = Origin(ingress=source.ref, path="metadata.annotations")
+            self._add(make_filter(source.ingress, limits, *codes), origin)
         guarded: dict[Guard, list[str]] = {}
         for host in hosts:
             for one, guard, name in host.guarded:

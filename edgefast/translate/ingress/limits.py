@@ -16,13 +16,20 @@ import msgspec
 from edgefast.api.edge.ratelimitfilter import (
     LocalRateLimit,
     LocalRateLimitRule,
+    RateLimitFilter,
     RateLimitFilterSpec,
     RateLimitSelector,
     RateLimitSourceCIDR,
     RateLimitValue,
 )
+from edgefast.api.gateway.httproutefilter import HTTPRouteFilter
+from edgefast.api.ingress.ingress import Ingress
+from edgefast.api.kinds import EDGE_GROUP
+from edgefast.api.model.meta import ObjectMeta
+from edgefast.api.model.origin import MARK
+from edgefast.api.model.reference import LocalObjectReference
 
-__all__ = ["MAX_EXEMPT", "Limits", "translate_limits"]
+__all__ = ["DEFAULT_MULTIPLIER", "MAX_EXEMPT", "Limits", "make_filter", "refer_to_filter"]
 
 #: Ranges of limit-allowlist: bound of `except` of a RateLimitFilter.
 MAX_EXEMPT = 256
@@ -44,8 +51,25 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     exempt: tuple[str, ...] = ()  # ranges of addresses without limits
 
 
-def translate_limits(limits: Limits, rate_status: int, parallel_status: int) -> RateLimitFilterSpec:
-    """Return the spec of a RateLimitFilter."""
+def refer_to_filter(ingress: Ingress) -> HTTPRouteFilter:
+    """Return the filter of a rule that counts in the limits of its Ingress."""
+    ref = LocalObjectReference(group=EDGE_GROUP, kind="RateLimitFilter", name=_name_of(ingress))
+    return HTTPRouteFilter(type="ExtensionRef", extension_ref=ref)
+
+
+def make_filter(
+    ingress: Ingress, limits: Limits, rate_status: int, parallel_status: int
+) -> RateLimitFilter:
+    """Return the RateLimitFilter of an Ingress; statuses: of a request above a rate, and of one too many in progress."""
+    meta = ObjectMeta(name=_name_of(ingress), namespace=ingress.metadata.namespace)
+    return RateLimitFilter(metadata=meta, spec=_translate(limits, rate_status, parallel_status))
+
+
+def _name_of(ingress: Ingress) -> str:
+    return f"{ingress.metadata.name}{MARK}-limits"
+
+
+def _translate(limits: Limits, rate_status: int, parallel_status: int) -> RateLimitFilterSpec:
     source = RateLimitSourceCIDR(type="Distinct", except_=limits.exempt)
     selectors = (RateLimitSelector(source_cidr=source),)
     rules = [

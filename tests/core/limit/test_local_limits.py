@@ -16,7 +16,7 @@ from core.world import World
 from edgefast import ir
 from edgefast._csrc import ffi, lib
 
-ANYBODY = ir.ClientAddress(trusted_hops=1)  # x-forwarded-for decides who the client is
+ANYBODY = ir.ClientAddress(trusted_hops=1)  # x-forwarded-for has the client's address
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 
 
