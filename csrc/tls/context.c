@@ -180,15 +180,10 @@ int ef_tls_context_trust_system(ef_tls_context *context) {
     return done ? 0 : EF_TLS_UNSUPPORTED;
 }
 
-static int let_in(int verified, X509_STORE_CTX *store) {
-    (void)verified, (void)store;
-    return 1;
-}
-
 void ef_tls_context_verify(ef_tls_context *context, int verify) {
     context->asks = verify != EF_TLS_ASK_NOBODY;
     if (verify == EF_TLS_ASK_ANY)
-        SSL_CTX_set_verify(context->ssl, SSL_VERIFY_PEER, let_in);
+        SSL_CTX_set_verify(context->ssl, SSL_VERIFY_PEER, ef_tls_accept_any);
     else if (verify == EF_TLS_ASK_TRUSTED)
         SSL_CTX_set_verify(context->ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     else

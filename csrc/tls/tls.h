@@ -43,6 +43,7 @@
      3600) /* seconds from a full handshake, however often a session is renewed: two periods of keys; AWS-LC: 7 days */
 #define EF_TLS_ALPN   64            /* bytes of all protocols that a context offers */
 #define EF_TLS_SCOPE  32            /* bytes of a session's scope */
+#define EF_TLS_CLIENT (16u * 1024u) /* bytes of one part of a client's certificate (ef_tls_client_part) */
 #define EF_TLS_STAPLE (16u * 1024u) /* bytes of an OCSP response; translate/tls/staple.py takes no longer ones */
 
 enum ef_tls_unusable {
@@ -107,6 +108,7 @@ typedef struct ef_tls {
     uint32_t shaken; /* bytes of the handshake so far */
     int fd;
     int error;
+    int distrust;    /* of a server that accepts any certificate: the library's first error of the client's chain; 0: none */
     uint8_t failure; /* enum ef_tls_failure */
     uint8_t open, client, said_end, dead, eof;
     uint8_t more;   /* the next read needs no descriptor */
@@ -167,5 +169,17 @@ const char *ef_tls_cipher(const ef_tls *tls);
 const char *ef_tls_group(const ef_tls *tls); /* "": this library does not tell */
 int ef_tls_resumed(const ef_tls *tls);
 size_t ef_tls_protocol(const ef_tls *tls, const uint8_t **name); /* of ALPN; 0: none */
+
+/* Of an open connection of a server: why the client's certificate is not trusted, in the library's words; "": there is none, or the
+ * context asks for none; NULL: it is trusted. */
+const char *ef_tls_client_distrust(const ef_tls *tls);
+enum ef_tls_client_part {
+    EF_TLS_CLIENT_DER = 0,
+    EF_TLS_CLIENT_SUBJECT = 1, /* distinguished names as text of RFC 2253, in ASCII */
+    EF_TLS_CLIENT_ISSUER = 2,
+    EF_TLS_CLIENT_NAMES = 3, /* subjectAltNames in printable ASCII: "D" (DNS) or "U" (URI), two bytes of length, and the name, each */
+};
+/* A part of the client's certificate: its bytes, or -1: it is larger than `room`, or there is none. */
+ssize_t ef_tls_client_part(const ef_tls *tls, int part, uint8_t *to, size_t room);
 
 #endif

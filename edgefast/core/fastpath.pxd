@@ -80,6 +80,8 @@ cdef class ListenerTable
 cdef class PortTable
 cdef class ParserCheck
 cdef class HeaderOps
+cdef class HeaderNames
+cdef class CertificateHeaders
 cdef class Policy
 cdef class PolicyChain
 cdef class Traffic
@@ -108,6 +110,7 @@ include "net/end.pxd"
 include "net/wire.pxd"
 include "net/reactor.pxd"
 include "net/peer.pxd"
+include "head/certificateheaders.pxd"
 include "net/session.pxd"
 include "net/connect_callback.pxd"
 include "net/outgoing.pxd"

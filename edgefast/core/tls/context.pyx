@@ -48,6 +48,7 @@ cdef class TlsContext:
         self.check(ef_tls_context_minimum(self.context, {"1.2": 12, "1.3": 13}[minimum]), "version")
         self.check(ef_tls_context_alpn(self.context, wire, len(wire)), "list of protocols")
         if server:
+            self.asks = verify != ""
             ef_tls_context_verify(
                 self.context, {"": EF_TLS_ASK_NOBODY, "any": EF_TLS_ASK_ANY, "trusted": EF_TLS_ASK_TRUSTED}[verify]
             )
@@ -102,6 +103,7 @@ cdef class TlsContext:
         made.shares = True
         made.context = self.context
         made.server = self.server
+        made.asks = self.asks
         made.scope = scope
         if made.server and TICKETS != NULL and len(scope) == EF_TLS_SCOPE:
             made.rule = <ef_ticket_rule *>malloc(sizeof(ef_ticket_rule))

@@ -27,6 +27,13 @@ cdef extern from "tls/tls.h" nogil:
         EF_TLS_F_COUNT
 
     enum:
+        EF_TLS_CLIENT
+        EF_TLS_CLIENT_DER
+        EF_TLS_CLIENT_SUBJECT
+        EF_TLS_CLIENT_ISSUER
+        EF_TLS_CLIENT_NAMES
+
+    enum:
         EF_TLS_ASK_NOBODY
         EF_TLS_ASK_ANY
         EF_TLS_ASK_TRUSTED
@@ -84,4 +91,6 @@ cdef extern from "tls/tls.h" nogil:
     const char *ef_tls_cipher(const ef_tls *tls)
     const char *ef_tls_group(const ef_tls *tls)
     int ef_tls_resumed(const ef_tls *tls)
+    const char *ef_tls_client_distrust(const ef_tls *tls)
+    ssize_t ef_tls_client_part(const ef_tls *tls, int part, uint8_t *to, size_t room)
     size_t ef_tls_protocol(const ef_tls *tls, const uint8_t **name)

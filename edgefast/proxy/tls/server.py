@@ -173,7 +173,7 @@ class ServerPort:
             verify=verify,
             lifetime=_LIFETIME,
         )
-        if self.rule.verifies and self._ca:  # without a bundle every certificate fails: closed
+        if self.rule.ca and self._ca:  # without a bundle every certificate fails: closed
             context.trust(self._ca)
         return context
 

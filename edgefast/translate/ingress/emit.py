@@ -213,6 +213,7 @@ class _GatewayEmitter(_Emitter):
                 one
                 for one in get_args(ForwardedHeader)
                 if one != "X-Original-URI" or self._globals.original_uri
+                if not one.startswith("SSL-Client-")
             ),
             x_forwarded_for="Append" if full else "Overwrite",
             request_id="PreserveOrGenerate",
