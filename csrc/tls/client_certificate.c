@@ -3,11 +3,22 @@
 
 #include <string.h>
 
+/* Only the issuer is unknown: what ssl_verify_client optional_no_ca of nginx accepts. */
+static int is_of_issuer(int why) {
+    return why == X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT || why == X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN ||
+           why == X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY || why == X509_V_ERR_CERT_UNTRUSTED ||
+           why == X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE;
+}
+
 /* The store calls this for each problem of a chain, and for each certificate without one. */
 int ef_tls_accept_any(int verified, X509_STORE_CTX *store) {
     SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
     ef_tls *tls = ssl ? SSL_get_app_data(ssl) : NULL;
-    if (!verified && tls && tls->distrust == 0) tls->distrust = X509_STORE_CTX_get_error(store);
+    if (!verified && tls) {
+        int why = X509_STORE_CTX_get_error(store);
+        if (tls->distrust == 0) tls->distrust = why;
+        if (!is_of_issuer(why)) tls->distrust_more = 1;
+    }
     return 1;
 }
 
@@ -17,6 +28,10 @@ const char *ef_tls_client_distrust(const ef_tls *tls) {
     X509_free(leaf);
     long result = tls->distrust ? tls->distrust : SSL_get_verify_result(tls->ssl);
     return result == X509_V_OK ? NULL : X509_verify_cert_error_string(result);
+}
+
+int ef_tls_client_only_issuer(const ef_tls *tls) {
+    return tls->distrust && !tls->distrust_more && is_of_issuer((int)SSL_get_verify_result(tls->ssl));
 }
 
 static ssize_t put_der(const X509 *leaf, uint8_t *to, size_t room) {

@@ -109,6 +109,7 @@ typedef struct ef_tls {
     int fd;
     int error;
     int distrust;    /* of a server that accepts any certificate: the library's first error of the client's chain; 0: none */
+    int distrust_more; /* ... another error than an unknown issuer was among them */
     uint8_t failure; /* enum ef_tls_failure */
     uint8_t open, client, said_end, dead, eof;
     uint8_t more;   /* the next read needs no descriptor */
@@ -122,6 +123,8 @@ int ef_tls_context_alpn(ef_tls_context *context, const uint8_t *protocols, size_
 int ef_tls_context_pair(ef_tls_context *context, const char *chain, size_t chain_n, const char *key, size_t key_n);
 int ef_tls_context_trust(ef_tls_context *context, const char *bundle, size_t n);
 int ef_tls_context_trust_system(ef_tls_context *context);
+int ef_tls_context_crls(ef_tls_context *context, const char *lists, size_t n); /* PEM; of all authorities of a chain */
+void ef_tls_context_depth(ef_tls_context *context, int depth); /* certificates between leaf and authority, at most */
 void ef_tls_context_verify(ef_tls_context *context, int verify); /* enum ef_tls_verify; who asks resumes nothing */
 /* Of a client: one of these names must be in the certificate, instead of the name it asks for. */
 int ef_tls_context_san(ef_tls_context *context, int is_uri, const char *name, size_t n);
@@ -173,6 +176,7 @@ size_t ef_tls_protocol(const ef_tls *tls, const uint8_t **name); /* of ALPN; 0: 
 /* Of an open connection of a server: why the client's certificate is not trusted, in the library's words; "": there is none, or the
  * context asks for none; NULL: it is trusted. */
 const char *ef_tls_client_distrust(const ef_tls *tls);
+int ef_tls_client_only_issuer(const ef_tls *tls); /* it is not trusted because its issuer is unknown, and for nothing else */
 enum ef_tls_client_part {
     EF_TLS_CLIENT_DER = 0,
     EF_TLS_CLIENT_SUBJECT = 1, /* distinguished names as text of RFC 2253, in ASCII */

@@ -82,6 +82,7 @@ cdef class ParserCheck
 cdef class HeaderOps
 cdef class HeaderNames
 cdef class CertificateHeaders
+cdef class ClientCheck
 cdef class Policy
 cdef class PolicyChain
 cdef class Traffic
@@ -149,6 +150,7 @@ include "h1/client.pxd"
 include "upstream/protocol_negotiation.pxd"
 include "upstream/pooldial.pxd"
 include "route/rule.pxd"
+include "exchange/clientcheck.pxd"
 include "route/router.pxd"
 include "route/tables.pxd"
 include "limit/limit.pxd"

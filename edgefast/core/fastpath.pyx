@@ -68,6 +68,7 @@ include "limit/dispatcher.pyx"
 include "limit/limiter.pyx"
 # the request itself
 include "exchange/clientaddress.pyx"
+include "exchange/clientcheck.pyx"
 include "exchange/target.pyx"
 include "exchange/grpc.pxi"
 include "exchange/failures.pyx"

@@ -70,6 +70,9 @@ def find_client(
 
 def find_certificate(rule: ir.ListenerTls | None) -> str:
     """Return what an example client shows (Client.certificate): a trusted certificate where it must."""
+    if rule is not None and rule.client_rule is not None:
+        needed = rule.client_rule.mode == "required" or rule.client_rule.subject
+        return "verified" if needed else "none"
     if rule is None or not rule.client_ca:
         return ""
     return "none" if rule.client_insecure_fallback else "verified"

@@ -148,3 +148,45 @@ def test_satisfy_any() -> None:
 
             assert [ask("near.test", one) for one in ("secret", "wrong")] == [200, 200]
             assert [ask("far.test", one) for one in ("secret", "wrong")] == [200, 401]
+
+
+def test_client_certificates(authority: Authority) -> None:
+    """auth-tls-*: one host asks for certificates, others of the port do not; backends learn what was shown."""
+    plain, tls = free_port(), free_port()
+    annotations = {
+        "auth_tls_secret": "default/clients",
+        "auth_tls_pass_certificate_to_upstream": "true",
+    }
+    asks = ingress("asks", **annotations)
+    asks["spec"]["tls"] = [{"hosts": ["asks.test"], "secretName": "pair"}]
+    free = ingress("free")
+    free["spec"]["tls"] = [{"hosts": ["free.test"], "secretName": "pair"}]
+    pair = authority.issue(["asks.test", "free.test"])
+    good = authority.issue(["client"], client=True)
+    other = Authority("else").issue(["client"], client=True)
+    forged = [("SSL-Client-Verify", "SUCCESS"), ("ssl-client-subject-dn", "CN=admin")]
+    with RecordingOrigin() as web:
+        objects = [
+            asks,
+            free,
+            make.tls_secret("pair", pair.certificate, pair.key),
+            make.secret("clients", {"ca.crt": authority.pem}),
+            *make.service("web", [("127.0.0.1", web.port)]),
+        ]
+        options = [*arguments(plain), "--ingress-https", str(tls)]
+        with Gateway(objects, arguments=options):
+
+            def ask(client_pair: Any, host: str, sni: str = "") -> int:
+                context = authority.client_context(client_pair)
+                with Client(("127.0.0.1", tls), tls=context, sni=sni or host) as client:
+                    return client.request("GET", "/", host=host, headers=forged).status
+
+            assert [ask(one, "asks.test") for one in (good, None, other)] == [200, 400, 400]
+            assert ask(None, "free.test") == 200
+            assert ask(good, "asks.test", "free.test") == 421
+            web.turn()
+            first, second = web.take().messages
+    assert first.values(b"ssl-client-verify") == [b"SUCCESS"]
+    assert first.values(b"ssl-client-subject-dn") == [b"CN=client"]
+    assert first.value(b"ssl-client-cert").startswith(b"-----BEGIN%20CERTIFICATE-----%0A")
+    assert [name for name, _ in second.headers if name.lower().startswith(b"ssl-client")] == []

@@ -81,6 +81,13 @@ cdef class Exchange(UpstreamUser):
         if self.listener.traces:
             engine.observer.start_trace(self, self.listener.trace_share, base, head)
         learn_client(self, base, head)
+        if self.listener.client_check is not None:
+            status = self.listener.client_check.check(self)
+            if status == 421:
+                engine.count(G_MISDIRECTED)
+                return self.answer(421, b"", F_MISDIRECTED)
+            if status:
+                return self.answer(status, self.listener.client_check.page if status == 302 else b"", F_DENIED)
         request.query, request.query_len = query, query_len
         request.method = head.method
         request.base, request.spans, request.n_spans = base, head.spans, head.n_spans

@@ -18,6 +18,7 @@ cdef struct WireFacts:
 # The certificate that a client has shown, as far as headers tell backends of it.
 cdef class ClientCertificate:
     cdef:
+        bint only_issuer        # it is not verified because its issuer is unknown, and for nothing else
         bint verified           # an authority of the listener has issued it
         bytes result            # b"SUCCESS", b"FAILED:" and why, b"NONE"
         bytes der               # None: there is none, or it is too large

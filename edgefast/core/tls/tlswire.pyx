@@ -241,6 +241,7 @@ cdef class TlsWire(TlsClientWire):
             (found.dns if names[at] == c"D" else found.uris).append(names[at + 3:at + 3 + n])
             at += 3 + n
         found.verified = result == b"SUCCESS"
+        found.only_issuer = ef_tls_client_only_issuer(&self.tls)
         return found
 
     cdef bytes read_part(self, int part):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from edgefast.translate.ingress.auth_url import AuthUrl
+from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Note
 
 __all__ = ["Affinity", "Annotations", "BasicAuth", "Canary", "Cors", "Redirection"]
@@ -92,6 +93,7 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     upstream_vhost: str = ""
     protocol: str = "HTTP"
     verifies_backend: bool = False  # proxy-ssl-verify
+    client_tls: ClientTls | None = None  # auth-tls-*
     custom_headers: str = ""  # "namespace/name" or a name of a ConfigMap
     mirror: str = ""
     prefix_header: str = ""  # x-forwarded-prefix

@@ -29,6 +29,7 @@ from edgefast.translate.ingress.annotation_fields import (
     Redirection,
 )
 from edgefast.translate.ingress.auth_url import AuthUrl
+from edgefast.translate.ingress.client_tls import ClientTls, read_client_tls
 from edgefast.translate.ingress.configmap import Globals, Note, parse_size
 from edgefast.translate.ingress.known import KNOWN
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
@@ -90,13 +91,16 @@ _SWITCH = one_of("on", "off")
 _SECRET_TYPE = pattern(r"auth-file|auth-map", spaces=True)
 
 
-def read_annotations(annotations: Mapping[str, str], settings: Globals) -> Annotations:
+def read_annotations(
+    annotations: Mapping[str, str], settings: Globals, namespace: str = ""
+) -> Annotations:
     """Return the annotations of an Ingress; those of other projects are left out."""
-    return _Reader(annotations, settings).read()
+    return _Reader(annotations, settings, namespace).read()
 
 
 class _Reader:
-    def __init__(self, annotations: Mapping[str, str], settings: Globals) -> None:
+    def __init__(self, annotations: Mapping[str, str], settings: Globals, namespace: str) -> None:
+        self._namespace = namespace
         self._values = Values(annotations)
         self._settings = settings
         self._notes: list[Note] = []
@@ -142,6 +146,7 @@ class _Reader:
             upstream_vhost=self._required("upstream-vhost", is_server_name),
             protocol=self._protocol(),
             verifies_backend=self._or("off", values.text, "proxy-ssl-verify", _SWITCH) == "on",
+            client_tls=self._client_tls(),
             custom_headers=self._or("", values.text, "custom-headers", BASIC),
             mirror=self._mirror(),
             prefix_header=self._required("x-forwarded-prefix", PATH_WITH_GROUPS),
@@ -190,6 +195,10 @@ class _Reader:
     def _close(self, name: str, message: str, hint: str = "") -> None:
         self._closed[name] = None
         self._note(name, f"{message}; its locations answer 503", hint)
+
+    def _close_host(self, name: str, message: str) -> None:
+        self._close(name, message)
+        self._closes_host = True
 
     def _note(self, name: str, message: str, hint: str = "") -> None:
         self._add(Note(name=name, message=message, hint=hint, error=True))
@@ -503,6 +512,9 @@ class _Reader:
         values.seen.update(("mirror-host", "mirror-request-body"))
         return target
 
+    def _client_tls(self) -> ClientTls | None:
+        return read_client_tls(self._values, self._namespace, self._close_host, self._warn)
+
     # --- what is not served ---
 
     def _note_others(self, made: Annotations) -> None:
@@ -534,7 +546,6 @@ class _Reader:
         elif not self._or("", self._values.text, name, lambda one: True):
             return
         self._close(name, f"not served: {CLOSING[name]}")
-        self._closes_host = self._closes_host or name == "auth-tls-secret"
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -71,6 +71,7 @@ from edgefast.api.model.reference import (
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.access import Access
+from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.names import Name, Names, TlsListener
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
@@ -80,6 +81,7 @@ from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
 from edgefast.translate.ingress.traffic import is_plain, plain_annotations, translate_traffic
 from edgefast.translate.policy.backendtlspolicy import INSECURE
 from edgefast.translate.settings import Settings
+from edgefast.translate.tls.client_rule import write_client_options
 
 # Bounds of the Gateway API and of edgefast's policies.
 _RULES = 16
@@ -175,7 +177,8 @@ class _GatewayEmitter(_Emitter):
             trusted = ProxyClientAddress(trusted_cidrs=self._globals.real_ip[:_TRUSTED])
             proxy = msgspec.structs.replace(proxy, client_address=trusted)
         if proxy.headers is None:
-            proxy = msgspec.structs.replace(proxy, headers=self._headers())
+            asks = any(one.client is not None for one in listeners.values())
+            proxy = msgspec.structs.replace(proxy, headers=self._headers(asks=asks))
         nothing, named = Origin(ingress=None), self._settings.ingress.edge_proxy
         source = Origin(ingress=ObjectRef("EdgeProxy", space, named, EDGE_GROUP))
         self._add(
@@ -192,7 +195,7 @@ class _GatewayEmitter(_Emitter):
         gateways: dict[str, list[tuple[Listener, RuleOrigin]]] = {NAME: list(self._plain())}
         for name in sorted(listeners):
             found = listeners[name]
-            one = self._listener(section_of(name), found.secret, name)
+            one = self._listener(section_of(name), found.secret, name, found.client)
             origin = RuleOrigin(ingress=found.owner, path=found.field)
             gateways.setdefault(sections.gateway(name), []).append((one, origin))
         for name in sorted(gateways):
@@ -205,7 +208,7 @@ class _GatewayEmitter(_Emitter):
         self._emit_policies(sorted(gateways))
         return Made(objects=self._objects, origins=self._origins, grants=frozenset(self._grants))
 
-    def _headers(self) -> ProxyHeaders:
+    def _headers(self, *, asks: bool) -> ProxyHeaders:
         """Return the headers about the client that nginx.tmpl sets."""
         full = self._globals.forwarded_headers and self._globals.full_forwarded_for
         return ProxyHeaders(
@@ -213,7 +216,7 @@ class _GatewayEmitter(_Emitter):
                 one
                 for one in get_args(ForwardedHeader)
                 if one != "X-Original-URI" or self._globals.original_uri
-                if not one.startswith("SSL-Client-")
+                if asks or not one.startswith("SSL-Client-")
             ),
             x_forwarded_for="Append" if full else "Overwrite",
             request_id="PreserveOrGenerate",
@@ -229,7 +232,13 @@ class _GatewayEmitter(_Emitter):
         if default is not None:
             yield self._listener(section_of(DEFAULT), default, None), RuleOrigin(ingress=None)
 
-    def _listener(self, section: str, secret: Key, hostname: str | None) -> Listener:
+    def _listener(
+        self, section: str, secret: Key, hostname: str | None, client: ClientTls | None = None
+    ) -> Listener:
+        options: dict[str, str] = {}
+        if client is not None and client.rule is not None:
+            self._grant("Gateway", self._settings.namespace, "Secret", client.secret)
+            options = write_client_options("/".join(client.secret), client.rule)
         self._grant("Gateway", self._settings.namespace, "Secret", secret)
         ref = SecretObjectReference(namespace=secret[0], name=secret[1])
         return Listener(
@@ -237,7 +246,7 @@ class _GatewayEmitter(_Emitter):
             hostname=hostname,
             port=self._settings.ingress.https_port,
             protocol="HTTPS",
-            tls=ListenerTLSConfig(certificate_refs=(ref,)),
+            tls=ListenerTLSConfig(certificate_refs=(ref,), options=options),
             allowed_routes=AllowedRoutes(namespaces=RouteNamespaces(from_="All")),
         )
 

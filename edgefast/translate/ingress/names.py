@@ -16,6 +16,7 @@ import msgspec
 
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
+from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Note
 from edgefast.translate.ingress.lookup import covers
 from edgefast.translate.ingress.sections import DEFAULT
@@ -39,6 +40,7 @@ class TlsListener(msgspec.Struct, frozen=True, kw_only=True):
     secret: Key
     owner: ObjectRef
     field: str
+    client: ClientTls | None = None  # the rule for client certificates
 
 
 class Names(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +96,8 @@ class _Builder:
         for host in sorted(self._servers):
             for name in (host, *aliases[host]):
                 self._add_listener(self._servers[host], name)
+        for host in sorted(self._servers):
+            self._check_client(self._servers[host], aliases[host])
         by_host = {
             host: [self._name(self._servers[host], name) for name in (host, *aliases[host])]
             for host in sorted(self._servers)
@@ -133,10 +137,36 @@ class _Builder:
         secret = certificate.secret or self._default
         if secret is not None:
             self._listeners[name] = TlsListener(
-                name=name, secret=secret, owner=certificate.owner.ref, field=certificate.field
+                name=name,
+                secret=secret,
+                owner=certificate.owner.ref,
+                field=certificate.field,
+                client=_rule_of(server),
             )
         if certificate.secret is None and name == server.host:
             self._note_default(server)
+
+    def _check_client(self, server: Server, aliases: list[str]) -> None:
+        """Close a host that cannot have its rule for client certificates, and names of it for TLS."""
+        client, owner = server.client_tls, server.client
+        if client is None or owner is None:
+            return
+        wrong = server.client_wrong
+        if not wrong and client.rule is not None and server.host not in self._listeners:
+            wrong = "the host has no certificate in spec.tls"
+        if wrong:
+            server.closed_by = server.closed_by or owner
+            message = f"{wrong}; all locations of {server.host} answer 503"
+            note = Note(name="auth-tls-secret", message=message, error=True, reason="NotSupported")
+            self._note(server, owner, note)
+        elif client.rule is not None:
+            for alias in aliases:
+                if alias not in self._listeners:
+                    message = f"the certificate does not cover the alias {alias}; requests for it over TLS get 404"
+                    note = Note(
+                        name="auth-tls-secret", message=message, error=True, reason="NotSupported"
+                    )
+                    self._note(server, owner, note)
 
     def _note_default(self, server: Server) -> None:
         """Note that a host has the default certificate, and what that means for clients."""
@@ -162,7 +192,9 @@ class _Builder:
 
     def _name(self, server: Server, name: str) -> Name:
         return Name(
-            name=name, redirects=self._redirects(server, name), listener=self._listener_of(name)
+            name=name,
+            redirects=self._redirects(server, name),
+            listener=self._listener_of(name, server),
         )
 
     def _redirects(self, server: Server, name: str) -> bool:
@@ -178,7 +210,9 @@ class _Builder:
         wildcard = _wildcard_above(name)
         return (self._servers.get(wildcard) or self._others.server(wildcard)) if wildcard else None
 
-    def _listener_of(self, name: str) -> str | None:
+    def _listener_of(self, name: str, server: Server | None = None) -> str | None:
+        if server is not None and _rule_of(server) is not None and name not in self._listeners:
+            return None  # the listener of other hosts does not ask for certificates
         if name in self._listeners:
             return name
         above = _wildcard_above(name)
@@ -216,3 +250,9 @@ class _Builder:
 def _wildcard_above(name: str) -> str:
     first, _, parent = name.partition(".")
     return f"*.{parent}" if first != "*" else ""
+
+
+def _rule_of(server: Server) -> ClientTls | None:
+    """Return the rule for client certificates that a host can have."""
+    client = server.client_tls
+    return None if client is None or client.rule is None or server.client_wrong else client

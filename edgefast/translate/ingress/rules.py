@@ -159,6 +159,13 @@ class _Host:
 
     def draft(self) -> Iterator[Draft]:
         _, places = arrange(self._server, self._is_closed)
+        client = self._server.client_tls
+        if self._scheme == "http" and client and client.rule and client.rule.subject:
+            # No subject matches without TLS.
+            for place in places:
+                source = place.location.source
+                yield self._answer(source, _annotation("auth-tls-match-cn"), place.match, 403)
+            return
         yield from self._draft_root(places)
         for place in places:
             yield from self._draft_place(place)
@@ -505,6 +512,9 @@ class _Host:
         removes = ["proxy"]
         if annotations.basic is not None and self._guard(place.path) == "all":
             removes.append("authorization")
+        client = self._server.client_tls
+        if client is not None and client.rule is not None and not client.passes:
+            removes.append("ssl-client-cert")
         headers = HTTPHeaderFilter(set=tuple(sets), remove=tuple(removes))
         return HTTPRouteFilter(type="RequestHeaderModifier", request_header_modifier=headers)
 

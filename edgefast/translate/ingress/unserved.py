@@ -19,7 +19,6 @@ CRITICAL = (
 
 #: Annotations that decide access. The locations of the Ingress answer 503.
 CLOSING: Mapping[str, str] = {
-    "auth-tls-secret": "client certificates of one host are not served",
     "enable-modsecurity": "requests are not inspected",
     "enable-owasp-core-rules": "requests are not inspected",
 }
@@ -33,11 +32,6 @@ PARTS = frozenset(
         "auth-keepalive-requests",
         "auth-keepalive-share-vars",
         "auth-keepalive-timeout",
-        "auth-tls-error-page",
-        "auth-tls-match-cn",
-        "auth-tls-pass-certificate-to-upstream",
-        "auth-tls-verify-client",
-        "auth-tls-verify-depth",
         "limit-allowlist",
         "limit-burst-multiplier",
         "limit-rate-after",

@@ -81,6 +81,18 @@ class Keyring:
         assert not isinstance(found, Certified)
         return found
 
+    def clients(self, namespace: str, name: str) -> ir.Secret | str:
+        """Return the authorities (ca.crt) and revocation lists (ca.crl) of a Secret for clients, or what is wrong with them."""
+        secret = self._snapshot.secrets.get((namespace, name))
+        if secret is None:
+            return f"Secret {namespace}/{name} not found"
+        use = ("clients", "Secret", namespace, name)
+        if use not in self._known:
+            self._known[use] = (secret, _clients(secret))
+        found = self._known[use][1]
+        assert not isinstance(found, Certified)
+        return found
+
     def late(self, now: int) -> tuple[str, ...]:
         """Return which of the certificates that were asked for clients refuse at `now`, and why."""
         found = (
@@ -146,3 +158,17 @@ def _bundle(kind: str, holder: _Holder) -> ir.Secret | str:
     if isinstance(read, str):
         return f"{kind} {name}: {read}"
     return ir.Secret(name=f"{kind.lower()}/{name}", ca=read)
+
+
+def _clients(secret: Secret) -> ir.Secret | str:
+    from edgefast.translate.tls.certificate import check_revocation_lists
+
+    found = _bundle("Secret", secret)
+    if isinstance(found, str):
+        return found
+    lists = secret.value("ca.crl") or b""
+    wrong = check_revocation_lists(lists) if lists else ""
+    name = f"{secret.metadata.namespace}/{secret.metadata.name}"
+    if wrong:
+        return f"Secret {name}: ca.crl: {wrong}"
+    return ir.Secret(name=f"clients/{name}", ca=found.ca, crl=lists)
