@@ -174,6 +174,10 @@ class Comments:
             return "auth-url"
         return f"Service {backend.metadata.namespace}/{name.partition('.Ingress')[0]}"
 
+    def of_passthrough(self, ingress: ObjectRef) -> str:
+        """Return the comment of the TLSRoute of a host."""
+        return f"{ingress}: ssl-passthrough"
+
     def of_tls(self, namespace: str, service: str) -> str:
         """Return the comment of the BackendTLSPolicy of a Service."""
         return f"backend-protocol: TLS without verification to Service {namespace}/{service}"

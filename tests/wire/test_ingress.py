@@ -190,3 +190,31 @@ def test_client_certificates(authority: Authority) -> None:
     assert first.values(b"ssl-client-subject-dn") == [b"CN=client"]
     assert first.value(b"ssl-client-cert").startswith(b"-----BEGIN%20CERTIFICATE-----%0A")
     assert [name for name, _ in second.headers if name.lower().startswith(b"ssl-client")] == []
+
+
+def test_passthrough(authority: Authority) -> None:
+    """The Service ends TLS of one host; the port serves other hosts as before."""
+    plain, tls = free_port(), free_port()
+    passed = ingress("passed", ssl_passthrough="true")
+    ended = ingress("ended")
+    ended["spec"]["tls"] = [{"hosts": ["ended.test"], "secretName": "pair"}]
+    ended["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = "other"
+    pair = authority.issue(["ended.test"])
+    context = authority.server_context(authority.issue(["passed.test"]))
+    with (
+        ScriptedOrigin(serving(answer_target), tls=context) as own,
+        ScriptedOrigin(serving(answer_target)) as other,
+    ):
+        objects = [
+            passed,
+            ended,
+            make.tls_secret("pair", pair.certificate, pair.key),
+            *make.service("web", [("127.0.0.1", own.port)]),
+            *make.service("other", [("127.0.0.1", other.port)]),
+        ]
+        with Gateway(objects, arguments=[*arguments(plain), "--ingress-https", str(tls)]):
+            for host in ("passed.test", "ended.test"):
+                trust = authority.client_context()
+                with Client(("127.0.0.1", tls), tls=trust, sni=host) as client:
+                    answer = client.request("GET", f"/{host}", host=host)
+                    assert (answer.status, answer.body) == (200, f"/{host}".encode())

@@ -93,6 +93,7 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     upstream_vhost: str = ""
     protocol: str = "HTTP"
     verifies_backend: bool = False  # proxy-ssl-verify
+    passthrough: bool = False  # ssl-passthrough
     client_tls: ClientTls | None = None  # auth-tls-*
     custom_headers: str = ""  # "namespace/name" or a name of a ConfigMap
     mirror: str = ""

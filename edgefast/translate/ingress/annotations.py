@@ -146,6 +146,7 @@ class _Reader:
             upstream_vhost=self._required("upstream-vhost", is_server_name),
             protocol=self._protocol(),
             verifies_backend=self._or("off", values.text, "proxy-ssl-verify", _SWITCH) == "on",
+            passthrough=self._or(False, values.flag, "ssl-passthrough"),
             client_tls=self._client_tls(),
             custom_headers=self._or("", values.text, "custom-headers", BASIC),
             mirror=self._mirror(),

@@ -74,7 +74,7 @@ def find_target(
         return Target(wrong=wrong, reason="NotSupported")
     if service.spec.type == "ExternalName":
         return _find_external(upstream, service, protocol)
-    port = _find_port(service, upstream.port)
+    port = find_port(service, upstream.port)
     if port is None:
         known = ", ".join(str(one.port) for one in service.spec.ports) or "none"
         return Target(
@@ -114,13 +114,14 @@ def find_encrypted(
         if upstream.key not in services:
             continue
         service = lookup.service(upstream.key)
-        port = _find_port(service, upstream.port) if service is not None else None
+        port = find_port(service, upstream.port) if service is not None else None
         if port is not None and not lookup.has_tls_policy(upstream.key):
             found.setdefault((*upstream.key, port.port), protocol in ENCRYPTED_PROTOCOLS)
     return found
 
 
-def _find_port(service: Service, text: str) -> ServicePort | None:
+def find_port(service: Service, text: str) -> ServicePort | None:
+    """Return the port of a Service that an Ingress names by number, name or targetPort."""
     for one in service.spec.ports:
         target = one.target_port if one.target_port is not None else one.port
         if text in (str(one.port), str(target), one.name):

@@ -45,6 +45,7 @@ from edgefast.api.gateway.httproute import (
     HTTPRouteTimeouts,
 )
 from edgefast.api.gateway.httproutefilter import HTTPRouteFilter
+from edgefast.api.gateway.layer4_route import TLSRoute
 from edgefast.api.gateway.listener import (
     AllowedRoutes,
     Listener,
@@ -74,6 +75,7 @@ from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.names import Name, Names, TlsListener
+from edgefast.translate.ingress.passthrough import find_passed, make_tls_route
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
 from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
 from edgefast.translate.ingress.sections import DEFAULT, NAME, Sections, label_of, section_of
@@ -128,6 +130,7 @@ _TABLES: dict[type[Any], str] = {
     EdgeProxy: "edge_proxies",
     Gateway: "gateways",
     HTTPRoute: "http_routes",
+    TLSRoute: "tls_routes",
     EdgeFilter: "http_route_filters",
     SecurityPolicy: "security_policies",
     BackendTrafficPolicy: "backend_traffic_policies",
@@ -233,8 +236,21 @@ class _GatewayEmitter(_Emitter):
             yield self._listener(section_of(DEFAULT), default, None), RuleOrigin(ingress=None)
 
     def _listener(
-        self, section: str, secret: Key, hostname: str | None, client: ClientTls | None = None
+        self,
+        section: str,
+        secret: Key | None,
+        hostname: str | None,
+        client: ClientTls | None = None,
     ) -> Listener:
+        if secret is None:
+            return Listener(
+                name=section,
+                hostname=hostname,
+                port=self._settings.ingress.https_port,
+                protocol="TLS",
+                tls=ListenerTLSConfig(mode="Passthrough"),
+                allowed_routes=AllowedRoutes(namespaces=RouteNamespaces(from_="All")),
+            )
         options: dict[str, str] = {}
         if client is not None and client.rule is not None:
             self._grant("Gateway", self._settings.namespace, "Secret", client.secret)
@@ -281,6 +297,8 @@ class _HostEmitter(_Emitter):
         self._emit_host(server, names)
         if server.host in names.www:
             self._emit_www(*names.www[server.host], server.host)
+        if server.passthrough is not None and server.host in names.listeners:
+            self._emit_passthrough(server, server.passthrough)
         own = {one.name for one in names.by_host[server.host]}
         own |= {names.www[server.host][0].name} if server.host in names.www else set()
         shared: Objects = {
@@ -342,6 +360,25 @@ class _HostEmitter(_Emitter):
                         f"-{number}.{at}" if number or at else ""
                     )
                     self._emit_routes(drafts, part, scheme, label)
+
+    def _emit_passthrough(self, server: Server, owner: Source) -> None:
+        """Pass the TLS connections of a host through."""
+        if server.host.startswith("*."):
+            return
+        found = find_passed(server, owner, self._findings.lookup)
+        if found.ref is None:
+            message = f"{found.wrong}; TLS connections for {server.host} are closed"
+            note = Note(name=found.field, message=message, error=True, reason=found.reason)
+            self._findings.note(found.source, note)
+            return
+        parent = ParentReference(
+            namespace=self._settings.namespace,
+            name=self._sections.gateway(server.host),
+            section_name=section_of(server.host),
+        )
+        route = make_tls_route(server.host, found, found.ref, parent)
+        rule = RuleOrigin(ingress=found.source.ref, path=found.field)
+        self._add(route, Origin(ingress=found.source.ref, path="spec", rules=(rule,)))
 
     def _emit_www(self, name: Name, owner: Source, target: str) -> None:
         redirect = redirect_to_name(target, self._globals.redirect_code)

@@ -73,6 +73,7 @@ SERVED = frozenset(
         "session-cookie-max-age",
         "session-cookie-name",
         "session-cookie-path",
+        "ssl-passthrough",
         "ssl-redirect",
         "temporal-redirect",
         "temporal-redirect-code",

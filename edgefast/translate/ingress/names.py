@@ -37,7 +37,7 @@ class TlsListener(msgspec.Struct, frozen=True, kw_only=True):
     """A TLS listener with a host name."""
 
     name: str
-    secret: Key
+    secret: Key | None  # None: TLS is passed through
     owner: ObjectRef
     field: str
     client: ClientTls | None = None  # the rule for client certificates
@@ -98,6 +98,13 @@ class _Builder:
                 self._add_listener(self._servers[host], name)
         for host in sorted(self._servers):
             self._check_client(self._servers[host], aliases[host])
+            for late in self._servers[host].late_passthrough:
+                message = "no effect: the first Ingress of the host does not have it, and decides"
+                self._note(
+                    self._servers[host],
+                    late,
+                    Note(name="ssl-passthrough", message=message, error=True),
+                )
         by_host = {
             host: [self._name(self._servers[host], name) for name in (host, *aliases[host])]
             for host in sorted(self._servers)
@@ -131,7 +138,16 @@ class _Builder:
         )
 
     def _add_listener(self, server: Server, name: str) -> None:
-        certificate = server.certificate
+        certificate, passes = server.certificate, server.passthrough
+        if passes is not None and name == server.host:
+            if not name.startswith("*."):
+                field = _annotation("ssl-passthrough")
+                self._listeners[name] = TlsListener(
+                    name=name, secret=None, owner=passes.ref, field=field
+                )
+                return
+            message = "no effect on a wildcard host, as in ingress-nginx; TLS is terminated"
+            self._note(server, passes, Note(name="ssl-passthrough", message=message))
         if certificate is None or not self._covered(server, name):
             return
         secret = certificate.secret or self._default
@@ -214,7 +230,7 @@ class _Builder:
         if server is not None and _rule_of(server) is not None and name not in self._listeners:
             return None  # the listener of other hosts does not ask for certificates
         if name in self._listeners:
-            return name
+            return name if self._listeners[name].secret is not None else None
         above = _wildcard_above(name)
         if above in self._listeners or self._others.listens(above):
             return above
@@ -256,3 +272,7 @@ def _rule_of(server: Server) -> ClientTls | None:
     """Return the rule for client certificates that a host can have."""
     client = server.client_tls
     return None if client is None or client.rule is None or server.client_wrong else client
+
+
+def _annotation(name: str) -> str:
+    return f"metadata.annotations[nginx.ingress.kubernetes.io/{name}]"

@@ -99,6 +99,8 @@ class Server(msgspec.Struct, kw_only=True, eq=False):
     alias_owner: Source | None = None
     www: Source | None = None  # the Ingress that redirects between the name with and without www
     certificate: Certificate | None = None
+    passthrough: Source | None = None  # the first Ingress of the host, if its TLS is passed through
+    late_passthrough: tuple[Source, ...] = ()  # later Ingresses that ask for it, without effect
     client: Source | None = None  # the first Ingress with auth-tls-secret
     client_wrong: str = ""  # why its rule cannot be served
     closed_by: Source | None = None  # the first Ingress whose annotation closes all of the host
@@ -238,7 +240,10 @@ class _Builder:
                     upstream=default,
                     automatic=True,
                 )
-                self._servers[host] = Server(host=host, locations=[made])
+                passes = source if source.annotations.passthrough else None
+                self._servers[host] = Server(host=host, locations=[made], passthrough=passes)
+            elif source.annotations.passthrough and self._servers[host].passthrough is None:
+                self._servers[host].late_passthrough += (source,)
 
     def _add_host_settings(self, source: Source) -> None:
         for rule in source.ingress.spec.rules:

@@ -56,7 +56,6 @@ LOST: Mapping[str, str] = {
     "limit-rate": "the bandwidth of a response is not limited",
     "limit-rpm": "requests of one client are not limited",
     "limit-rps": "requests of one client are not limited",
-    "ssl-passthrough": "edgefast terminates TLS; write a TLSRoute to pass it through",
 }
 
 #: Annotations without effect, as warnings.
