@@ -50,6 +50,7 @@ from edgefast.convert.report import report_all
 from edgefast.convert.standard import Loss, use_standard_fields
 from edgefast.translate.ingress.assemble import IngressObjects
 from edgefast.translate.ingress.expand import expand_ingresses
+from edgefast.translate.policy.backendtlspolicy import INSECURE
 from edgefast.translate.route.rule_order import RULE_ORDER
 from edgefast.translate.settings import Settings
 
@@ -397,7 +398,10 @@ class _Work:
         for key, tls in sorted(self._made.tables.get("backend_tls_policies", {}).items()):
             service = tls.spec.target_refs[0].name
             yield self._move(
-                "backend_tls_policies", key, tls, self._comments.of_tls(key[0], service)
+                "backend_tls_policies",
+                key,
+                tls,
+                self._comments.of_tls(key[0], service, verified=INSECURE not in tls.spec.options),
             )
         for key, secret in sorted(self._made.tables.get("secrets", {}).items()):
             about = self._comments.of_secret(key[1].partition(MARK)[0])

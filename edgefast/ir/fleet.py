@@ -271,6 +271,7 @@ class UpstreamTls(Struct, frozen=True, gc=False):
     sans: tuple[tuple[NameType, str], ...] = ()  # when given, they replace `sni` in verification
     certificate: str = ""  # Secret.name of a client certificate
     insecure: bool = False  # the certificate of the endpoint is not verified
+    depth: int = 0  # one more than the certificates between that of the endpoint and an authority; 0: the library's limit
 
 
 #: Different health checks that are made of a cluster: the first ones of its treatments. Rules with others do without.

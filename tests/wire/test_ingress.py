@@ -218,3 +218,40 @@ def test_passthrough(authority: Authority) -> None:
                 with Client(("127.0.0.1", tls), tls=trust, sni=host) as client:
                     answer = client.request("GET", f"/{host}", host=host)
                     assert (answer.status, answer.body) == (200, f"/{host}".encode())
+
+
+def test_certificates_for_backends(authority: Authority) -> None:
+    """proxy-ssl-*: the backend gets a certificate, and its own is verified by name."""
+    port = free_port()
+    context = authority.server_context(authority.issue(["in.test"]), ask_client=True)
+    pair = authority.issue(["edge"], client=True)
+    data = {"ca.crt": authority.pem, "tls.crt": pair.certificate, "tls.key": pair.key}
+    common = {"backend_protocol": "HTTPS", "proxy_ssl_verify": "on"}
+    shown = {**common, "proxy_ssl_secret": "default/both"}
+    wrong = ingress("wrong", proxy_ssl_name="else.test", **shown)
+    hidden = ingress(
+        "hidden", proxy_ssl_secret="default/authority", proxy_ssl_name="in.test", **common
+    )
+    for one, service in ((wrong, "second"), (hidden, "third")):
+        one["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = service
+    with ScriptedOrigin(serving(answer_target), tls=context) as origin:
+        objects = [
+            ingress("good", proxy_ssl_name="in.test", **shown),
+            wrong,
+            hidden,
+            make.secret("both", data),
+            make.secret("authority", {"ca.crt": authority.pem}),
+            *(
+                item
+                for name in ("web", "second", "third")
+                for item in make.service(name, [("127.0.0.1", origin.port)])
+            ),
+        ]
+        with (
+            Gateway(objects, arguments=arguments(port)),
+            Client(("127.0.0.1", port)) as client,
+        ):
+            answer = client.request("GET", "/a", host="good.test")
+            assert (answer.status, answer.body) == (200, b"/a")
+            assert client.request("GET", "/a", host="wrong.test").status == 503
+            assert client.request("GET", "/a", host="hidden.test").status in (502, 503)

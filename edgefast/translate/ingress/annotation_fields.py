@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from edgefast.translate.ingress.auth_url import AuthUrl
+from edgefast.translate.ingress.backend_tls import BackendTls
 from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Note
 
@@ -93,6 +94,7 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     upstream_vhost: str = ""
     protocol: str = "HTTP"
     verifies_backend: bool = False  # proxy-ssl-verify
+    backend_tls: BackendTls | None = None  # proxy-ssl-* with proxy-ssl-secret
     passthrough: bool = False  # ssl-passthrough
     client_tls: ClientTls | None = None  # auth-tls-*
     custom_headers: str = ""  # "namespace/name" or a name of a ConfigMap

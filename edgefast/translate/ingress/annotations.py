@@ -29,6 +29,7 @@ from edgefast.translate.ingress.annotation_fields import (
     Redirection,
 )
 from edgefast.translate.ingress.auth_url import AuthUrl
+from edgefast.translate.ingress.backend_tls import BackendTls, read_backend_tls
 from edgefast.translate.ingress.client_tls import ClientTls, read_client_tls
 from edgefast.translate.ingress.configmap import Globals, Note, parse_size
 from edgefast.translate.ingress.known import KNOWN
@@ -146,6 +147,7 @@ class _Reader:
             upstream_vhost=self._required("upstream-vhost", is_server_name),
             protocol=self._protocol(),
             verifies_backend=self._or("off", values.text, "proxy-ssl-verify", _SWITCH) == "on",
+            backend_tls=self._backend_tls(),
             passthrough=self._or(False, values.flag, "ssl-passthrough"),
             client_tls=self._client_tls(),
             custom_headers=self._or("", values.text, "custom-headers", BASIC),
@@ -512,6 +514,18 @@ class _Reader:
             self._warn("mirror-host", "copies of requests have the Host of the request")
         values.seen.update(("mirror-host", "mirror-request-body"))
         return target
+
+    def _backend_tls(self) -> BackendTls | None:
+        verifies = self._values.has("proxy-ssl-verify") and self._verifies()
+        return read_backend_tls(
+            self._values, self._namespace, self._close, self._warn, verifies=verifies
+        )
+
+    def _verifies(self) -> bool:
+        try:
+            return self._values.text("proxy-ssl-verify", _SWITCH) == "on"
+        except NoValue:
+            return False
 
     def _client_tls(self) -> ClientTls | None:
         return read_client_tls(self._values, self._namespace, self._close_host, self._warn)

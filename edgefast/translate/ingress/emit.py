@@ -28,11 +28,7 @@ from edgefast.api.edge.securitypolicy import (
     SecurityPolicy,
     SecurityPolicySpec,
 )
-from edgefast.api.gateway.backendtlspolicy import (
-    BackendTLSPolicy,
-    BackendTLSPolicySpec,
-    BackendTLSPolicyValidation,
-)
+from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.gatewayclass import GatewayClass, GatewayClassSpec
 from edgefast.api.gateway.httproute import (
@@ -64,7 +60,6 @@ from edgefast.api.model.origin import MARK, Origin, RuleOrigin
 from edgefast.api.model.reference import (
     GATEWAY_GROUP,
     LocalObjectReference,
-    LocalPolicyTargetReferenceWithSectionName,
     ParametersReference,
     ParentReference,
     SecretObjectReference,
@@ -72,6 +67,7 @@ from edgefast.api.model.reference import (
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.access import Access
+from edgefast.translate.ingress.backend_tls import make_tls_policy
 from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.names import Name, Names, TlsListener
@@ -81,7 +77,6 @@ from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
 from edgefast.translate.ingress.sections import DEFAULT, NAME, Sections, label_of, section_of
 from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
 from edgefast.translate.ingress.traffic import is_plain, plain_annotations, translate_traffic
-from edgefast.translate.policy.backendtlspolicy import INSECURE
 from edgefast.translate.settings import Settings
 from edgefast.translate.tls.client_rule import write_client_options
 
@@ -323,20 +318,11 @@ class _HostEmitter(_Emitter):
         )
 
     def _tls_policies(self) -> Iterator[BackendTLSPolicy]:
-        """Give a BackendTLSPolicy for each port that gets TLS without verification; findings have noted it."""
-        for (namespace, service, number), port in sorted(self._findings.encrypted.items()):
-            target = LocalPolicyTargetReferenceWithSectionName(
-                group="", kind="Service", name=service, section_name=port or None
-            )
-            validation = BackendTLSPolicyValidation(
-                well_known_ca_certificates="System", hostname=f"{service}.{namespace}.svc"
-            )
-            yield BackendTLSPolicy(
-                metadata=ObjectMeta(name=f"{service}{MARK}-{number}", namespace=namespace),
-                spec=BackendTLSPolicySpec(
-                    target_refs=(target,), validation=validation, options={INSECURE: "true"}
-                ),
-            )
+        """Give a BackendTLSPolicy for each port that gets TLS; findings have noted what is not verified."""
+        for (namespace, service, number), (port, tls) in sorted(
+            self._findings.encrypted.items(), key=lambda one: one[0]
+        ):
+            yield make_tls_policy((namespace, service), number, port, tls)
 
     def _emit_host(self, server: Server, names: Names) -> None:
         host = server.host

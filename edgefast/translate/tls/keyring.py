@@ -54,14 +54,14 @@ class Keyring:
                 if self._holder(use[1], use[2], use[3]) is known[0]:
                     self._known[use] = known
 
-    def certificate(self, namespace: str, name: str) -> Certified | str:
-        """Return the certificate of a Secret, or what is wrong with it."""
+    def certificate(self, namespace: str, name: str, *, any_type: bool = False) -> Certified | str:
+        """Return the certificate of a Secret, or what is wrong with it; `any_type`: the type of the Secret does not matter."""
         secret = self._snapshot.secrets.get((namespace, name))
         if secret is None:
             return f"Secret {namespace}/{name} not found"
-        use = ("pair", "Secret", namespace, name)
+        use = ("any pair" if any_type else "pair", "Secret", namespace, name)
         if use not in self._known:
-            self._known[use] = (secret, _certify(secret))
+            self._known[use] = (secret, _certify(secret, any_type=any_type))
         found = self._known[use][1]
         assert not isinstance(found, ir.Secret)
         return found
@@ -120,12 +120,12 @@ def join_bundles(bundles: Iterable[ir.Secret]) -> ir.Secret | None:
     return ir.Secret(name=f"bundle/{digest.hexdigest()}", ca=text)
 
 
-def _certify(secret: Secret) -> Certified | str:
+def _certify(secret: Secret, *, any_type: bool) -> Certified | str:
     from edgefast.translate.tls.certificate import parse_pair
     from edgefast.translate.tls.staple import parse_staple
 
     name = f"{secret.metadata.namespace}/{secret.metadata.name}"
-    if secret.type != TLS_TYPE:
+    if secret.type != TLS_TYPE and not any_type:
         return f"Secret {name} has type {secret.type} (required: {TLS_TYPE})"
     chain, key = secret.value("tls.crt"), secret.value("tls.key")
     if not chain or not key:
