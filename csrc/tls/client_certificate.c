@@ -56,7 +56,7 @@ static ssize_t put_name(const X509_NAME *name, uint8_t *to, size_t room) {
     return n;
 }
 
-/* Printable ASCII: a header has nothing else, and a name that ends early for some readers is none. */
+/* Printable ASCII: a header has nothing else, and some readers end a name at a NUL. */
 static int is_text(const uint8_t *text, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (text[i] < 0x21 || text[i] > 0x7e) return 0;

@@ -173,8 +173,8 @@ const char *ef_tls_group(const ef_tls *tls); /* "": this library does not tell *
 int ef_tls_resumed(const ef_tls *tls);
 size_t ef_tls_protocol(const ef_tls *tls, const uint8_t **name); /* of ALPN; 0: none */
 
-/* Of an open connection of a server: why the client's certificate is not trusted, in the library's words; "": there is none, or the
- * context asks for none; NULL: it is trusted. */
+/* Of an open connection of a server: why the client's certificate is not trusted, in the library's words; "": the client has
+ * no certificate, or the context asks for no certificate; NULL: it is trusted. */
 const char *ef_tls_client_distrust(const ef_tls *tls);
 int ef_tls_client_only_issuer(const ef_tls *tls); /* it is not trusted because its issuer is unknown, and for nothing else */
 enum ef_tls_client_part {
@@ -183,7 +183,7 @@ enum ef_tls_client_part {
     EF_TLS_CLIENT_ISSUER = 2,
     EF_TLS_CLIENT_NAMES = 3, /* subjectAltNames in printable ASCII: "D" (DNS) or "U" (URI), two bytes of length, and the name, each */
 };
-/* A part of the client's certificate: its bytes, or -1: it is larger than `room`, or there is none. */
+/* A part of the client's certificate: its bytes, or -1: it is larger than `room`, or absent. */
 ssize_t ef_tls_client_part(const ef_tls *tls, int part, uint8_t *to, size_t room);
 
 #endif

@@ -27,7 +27,7 @@ ClientCertMode = Literal[
 ClientCertDetail = Literal["Subject", "Cert", "DNS", "URI"]
 
 
-class ForwardedClientCert(Element, frozen=True, kw_only=True):
+class ForwardedClientCertificate(Element, frozen=True, kw_only=True):
     """X-Forwarded-Client-Cert, with the names of ClientTrafficPolicy of Envoy Gateway."""
 
     mode: Annotated[
@@ -66,7 +66,7 @@ class ProxyHeaders(Element, frozen=True, kw_only=True):
         ),
     ] = None
     x_forwarded_client_cert: Annotated[
-        ForwardedClientCert | None,
+        ForwardedClientCertificate | None,
         Meta(
             description="X-Forwarded-Client-Cert (Envoy) of HTTPS requests. Absent: forwarded if the peer is trusted."
         ),

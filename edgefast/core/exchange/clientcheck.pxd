@@ -7,4 +7,5 @@ cdef class ClientCheck:
         object subject          # an expression that finds something in the subject; None: each subject is accepted
         bytes page              # "location: ...\r\n" for clients without an accepted certificate; None: they get 400
 
+    cdef bint refuse(self, Exchange ex) except -1
     cdef int check(self, Exchange ex) except -1

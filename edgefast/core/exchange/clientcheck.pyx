@@ -18,6 +18,16 @@ cdef ClientCheck make_client_check(rule):
 
 
 cdef class ClientCheck:
+    cdef bint refuse(self, Exchange ex) except -1:
+        """Answer a request that does not pass; False: it passes."""
+        cdef int status = self.check(ex)
+        if status == 421:
+            ex.engine.count(G_MISDIRECTED)
+            ex.answer(421, b"", F_MISDIRECTED)
+        elif status:
+            ex.answer(status, self.page if status == 302 else b"", F_DENIED)
+        return status != 0
+
     cdef int check(self, Exchange ex) except -1:
         """The status of the answer; 0: the request passes."""
         cdef Peer peer = ex.down.peer

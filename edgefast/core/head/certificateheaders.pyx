@@ -93,9 +93,9 @@ cdef class CertificateHeaders:
         if self.subject:
             parts.append(b"Subject=\"%b\"" % shown.subject)  # its text has each quote escaped
         if self.uri:
-            parts += [b"URI=" + quote_value(one) for one in shown.uris]
+            parts += [b"URI=" + escape_name(one) for one in shown.uris]
         if self.dns:
-            parts += [b"DNS=" + quote_value(one) for one in shown.dns]
+            parts += [b"DNS=" + escape_name(one) for one in shown.dns]
         return b";".join(parts)
 
     cdef bytes own_lines(self, ClientCertificate shown):
@@ -129,7 +129,7 @@ cdef bytes escape_pem(bytes der):
     )
 
 
-cdef bytes quote_value(bytes text):
+cdef bytes escape_name(bytes text):
     """A name of printable ASCII. One with a separator is quoted: a name must never read as another element."""
     if _QUOTED.isdisjoint(text):
         return text

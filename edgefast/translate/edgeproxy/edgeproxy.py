@@ -22,7 +22,7 @@ from edgefast.api.edge.edgeproxy import (
 from edgefast.api.edge.edgeproxy_defaults import merge_proxy_specs
 from edgefast.api.edge.edgeproxy_headers import (
     ClientCertDetail,
-    ForwardedClientCert,
+    ForwardedClientCertificate,
     ForwardedHeader,
     ProxyHeaders,
 )
@@ -167,7 +167,7 @@ def _check_words(spec: EdgeProxySpec, report: Report) -> None:
     http, client = spec.http or ProxyHTTP(), spec.client_address or ProxyClientAddress()
     log = spec.access_log or ProxyAccessLog()
     headers = spec.headers or ProxyHeaders()
-    cert = headers.x_forwarded_client_cert or ForwardedClientCert()
+    cert = headers.x_forwarded_client_cert or ForwardedClientCertificate()
     retry = (spec.grpc or ProxyGRPC()).retry or ProxyGRPCRetry()
     words: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
         ("http.escapedSlashes", http.escaped_slashes, _SLASHES),

@@ -31,11 +31,11 @@ from edgefast.translate.ingress.emit import (
     HostMade,
     Made,
     emit_gateways,
-    emit_grants,
     emit_host,
     emit_policies,
     parse_key,
 )
+from edgefast.translate.ingress.grants import emit_grants
 from edgefast.translate.ingress.lookup import ALL, Fact, LookupIndex, Owner
 from edgefast.translate.ingress.names import NoOthers, Others, TlsListener, find_names
 from edgefast.translate.ingress.rules import Findings

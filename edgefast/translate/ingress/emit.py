@@ -48,12 +48,7 @@ from edgefast.api.gateway.listener import (
     ListenerTLSConfig,
     RouteNamespaces,
 )
-from edgefast.api.gateway.referencegrant import (
-    ReferenceGrant,
-    ReferenceGrantFrom,
-    ReferenceGrantSpec,
-    ReferenceGrantTo,
-)
+from edgefast.api.gateway.referencegrant import ReferenceGrant
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.origin import MARK, Origin, RuleOrigin
@@ -84,7 +79,6 @@ from edgefast.translate.tls.client_rule import write_client_options
 _RULES = 16
 _HOSTNAMES = 16
 _TARGETS = 16
-_GRANTS = 16
 #: Seconds of an EdgeProxy's trusted ranges.
 _TRUSTED = 256
 #: Tries of a request in place of "no limit".
@@ -571,26 +565,6 @@ class _PolicyEmitter(_Emitter):
     def _policy_meta(self, source: Source, kind: str, number: int) -> ObjectMeta:
         name = f"{source.ingress.metadata.name}{MARK}-{kind}-{number}"
         return ObjectMeta(name=name, namespace=source.namespace)
-
-
-# --- grants ---
-
-
-def emit_grants(
-    kind: str, namespace: str, to_kind: str, to: str, names: Iterable[str]
-) -> list[ReferenceGrant]:
-    """Return the ReferenceGrants from a kind and namespace to objects (sorted) of another one."""
-    group = EDGE_GROUP if to_kind == "Backend" else ""
-    source_group = EDGE_GROUP if kind == "SecurityPolicy" else GATEWAY_GROUP
-    made = []
-    for number, part in enumerate(_chunks(list(names), _GRANTS)):
-        spec = ReferenceGrantSpec(
-            from_=(ReferenceGrantFrom(group=source_group, kind=kind, namespace=namespace),),
-            to=tuple(ReferenceGrantTo(group=group, kind=to_kind, name=one) for one in part),
-        )
-        name = f"{kind.lower()}.{namespace}{MARK}-{to_kind}-{number}"
-        made.append(ReferenceGrant(metadata=ObjectMeta(name=name, namespace=to), spec=spec))
-    return made
 
 
 def _deny_others(given: Authorization | None, *, any_one: bool) -> Authorization | None:
