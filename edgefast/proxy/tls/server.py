@@ -13,7 +13,7 @@ Must never: accept a name without a listener.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -96,7 +96,7 @@ class ServerTls:
         for key, group in by_port.items():
             rule = _rule_of(group)
             port = self._ports.get(key)
-            if port is None or port.rule != rule or rule.ca in changed:
+            if port is None or port.rule != rule or not changed.isdisjoint(_authorities(group)):
                 port = ServerPort(key, rule, secrets)
             port.adopt(group, secrets, changed, loaded or {})
             ports[key] = port
@@ -134,6 +134,14 @@ def _rule_of(group: list[ir.Listener]) -> _Rule:
         bool(asking) and not strict,
         all(listener.http.http2.enabled for listener in group),
     )
+
+
+def _authorities(group: list[ir.Listener]) -> Iterator[str]:
+    """Give the secrets by which clients of a port are verified; with others, open connections must end."""
+    for listener in group:
+        if listener.tls is not None:
+            rule = listener.tls.client_rule
+            yield rule.ca if rule is not None else listener.tls.client_ca
 
 
 class ServerPort:
