@@ -96,6 +96,7 @@ static int make(ef_tls *tls, ef_tls_context *context) {
     SSL_set_shed_handshake_config(
         ssl, 1); /* its own copy of the context's certificates and rules: nobody negotiates twice */
 #endif
+    SSL_set_app_data(ssl, tls);
     tls->ssl = ssl;
     tls->context = context;
     return 1;

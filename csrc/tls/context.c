@@ -174,21 +174,38 @@ int ef_tls_context_trust(ef_tls_context *context, const char *bundle, size_t n) 
     return result;
 }
 
+int ef_tls_context_crls(ef_tls_context *context, const char *lists, size_t n) {
+    ERR_clear_error();
+    BIO *from = n <= INT32_MAX ? BIO_new_mem_buf(lists, (int)n) : NULL;
+    if (!from) return EF_TLS_NO_MEMORY;
+    int count = 0, result = 0, asked = 0;
+    X509_STORE *store = SSL_CTX_get_cert_store(context->ssl);
+    for (X509_CRL *one; result == 0 && (one = PEM_read_bio_X509_CRL(from, NULL, no_passphrase, &asked)); count++) {
+        if (!X509_STORE_add_crl(store, one)) result = unusable(EF_TLS_MALFORMED);
+        X509_CRL_free(one);
+    }
+    unsigned long error = ERR_peek_last_error();
+    if (result == 0 &&
+        (count == 0 || ERR_GET_LIB(error) != ERR_LIB_PEM || ERR_GET_REASON(error) != PEM_R_NO_START_LINE))
+        result = unusable(EF_TLS_MALFORMED);
+    X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL);
+    ERR_clear_error();
+    BIO_free(from);
+    return result;
+}
+
+void ef_tls_context_depth(ef_tls_context *context, int depth) { SSL_CTX_set_verify_depth(context->ssl, depth); }
+
 int ef_tls_context_trust_system(ef_tls_context *context) {
     int done = SSL_CTX_set_default_verify_paths(context->ssl);
     ERR_clear_error(); /* files that are not there */
     return done ? 0 : EF_TLS_UNSUPPORTED;
 }
 
-static int let_in(int verified, X509_STORE_CTX *store) {
-    (void)verified, (void)store;
-    return 1;
-}
-
 void ef_tls_context_verify(ef_tls_context *context, int verify) {
     context->asks = verify != EF_TLS_ASK_NOBODY;
     if (verify == EF_TLS_ASK_ANY)
-        SSL_CTX_set_verify(context->ssl, SSL_VERIFY_PEER, let_in);
+        SSL_CTX_set_verify(context->ssl, SSL_VERIFY_PEER, ef_tls_accept_any);
     else if (verify == EF_TLS_ASK_TRUSTED)
         SSL_CTX_set_verify(context->ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
     else

@@ -36,6 +36,7 @@ struct ef_tls_context {
     uint8_t alpn[EF_TLS_ALPN];
 };
 
+int ef_tls_accept_any(int verified, X509_STORE_CTX *store); /* accepts each chain, and keeps why it is not trusted */
 int ef_tls_names_allowed(const ef_tls_context *context, SSL *ssl); /* one of the context's names is the peer's */
 BIO *ef_tls_bio(ef_tls *tls);
 void ef_tls_begin_tickets(ef_tls *tls);

@@ -43,6 +43,7 @@
      3600) /* seconds from a full handshake, however often a session is renewed: two periods of keys; AWS-LC: 7 days */
 #define EF_TLS_ALPN   64            /* bytes of all protocols that a context offers */
 #define EF_TLS_SCOPE  32            /* bytes of a session's scope */
+#define EF_TLS_CLIENT (16u * 1024u) /* bytes of one part of a client's certificate (ef_tls_client_part) */
 #define EF_TLS_STAPLE (16u * 1024u) /* bytes of an OCSP response; translate/tls/staple.py takes no longer ones */
 
 enum ef_tls_unusable {
@@ -107,7 +108,9 @@ typedef struct ef_tls {
     uint32_t shaken; /* bytes of the handshake so far */
     int fd;
     int error;
-    uint8_t failure; /* enum ef_tls_failure */
+    int distrust; /* of a server that accepts any certificate: the library's first error of the client's chain; 0: none */
+    int distrust_more; /* ... another error than an unknown issuer was among them */
+    uint8_t failure;   /* enum ef_tls_failure */
     uint8_t open, client, said_end, dead, eof;
     uint8_t more;   /* the next read needs no descriptor */
     uint8_t gather; /* what the library writes is held, whatever the descriptor would take */
@@ -120,6 +123,8 @@ int ef_tls_context_alpn(ef_tls_context *context, const uint8_t *protocols, size_
 int ef_tls_context_pair(ef_tls_context *context, const char *chain, size_t chain_n, const char *key, size_t key_n);
 int ef_tls_context_trust(ef_tls_context *context, const char *bundle, size_t n);
 int ef_tls_context_trust_system(ef_tls_context *context);
+int ef_tls_context_crls(ef_tls_context *context, const char *lists, size_t n); /* PEM; of all authorities of a chain */
+void ef_tls_context_depth(ef_tls_context *context, int depth);   /* certificates between leaf and authority, at most */
 void ef_tls_context_verify(ef_tls_context *context, int verify); /* enum ef_tls_verify; who asks resumes nothing */
 /* Of a client: one of these names must be in the certificate, instead of the name it asks for. */
 int ef_tls_context_san(ef_tls_context *context, int is_uri, const char *name, size_t n);
@@ -167,5 +172,20 @@ const char *ef_tls_cipher(const ef_tls *tls);
 const char *ef_tls_group(const ef_tls *tls); /* "": this library does not tell */
 int ef_tls_resumed(const ef_tls *tls);
 size_t ef_tls_protocol(const ef_tls *tls, const uint8_t **name); /* of ALPN; 0: none */
+
+/* Of an open connection of a server: why the client's certificate is not trusted, in the library's words; "": the client has
+ * no certificate, or the context asks for no certificate; NULL: it is trusted. */
+const char *ef_tls_client_distrust(const ef_tls *tls);
+int ef_tls_client_only_issuer(
+    const ef_tls *tls); /* it is not trusted because its issuer is unknown, and for nothing else */
+enum ef_tls_client_part {
+    EF_TLS_CLIENT_DER = 0,
+    EF_TLS_CLIENT_SUBJECT = 1, /* distinguished names as text of RFC 2253, in ASCII */
+    EF_TLS_CLIENT_ISSUER = 2,
+    EF_TLS_CLIENT_NAMES =
+        3, /* subjectAltNames in printable ASCII: "D" (DNS) or "U" (URI), two bytes of length, and the name, each */
+};
+/* A part of the client's certificate: its bytes, or -1: it is larger than `room`, or absent. */
+ssize_t ef_tls_client_part(const ef_tls *tls, int part, uint8_t *to, size_t room);
 
 #endif

@@ -200,9 +200,16 @@ class Comments:
             return "auth-url"
         return f"Service {backend.metadata.namespace}/{name.partition('.Ingress')[0]}"
 
-    def of_tls(self, namespace: str, service: str) -> str:
+    def of_passthrough(self, ingress: ObjectRef) -> str:
+        """Return the comment of the TLSRoute of a host."""
+        return f"{ingress}: ssl-passthrough"
+
+    def of_tls(self, namespace: str, service: str, *, verified: bool) -> str:
         """Return the comment of the BackendTLSPolicy of a Service."""
-        return f"backend-protocol: TLS without verification to Service {namespace}/{service}"
+        about = (
+            "backend-protocol: TLS" if verified else "backend-protocol: TLS without verification"
+        )
+        return f"{about} to Service {namespace}/{service}"
 
     def of_secret(self, name: str) -> str:
         """Return the comment of a Secret; `name` is that of the Secret of auth-secret."""

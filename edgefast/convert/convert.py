@@ -27,6 +27,7 @@ from edgefast.api.gateway.httproute import (
     HTTPRouteSpec,
 )
 from edgefast.api.gateway.httproutefilter import HTTPRouteFilter
+from edgefast.api.gateway.layer4_route import TLSRoute
 from edgefast.api.gateway.listener import Listener
 from edgefast.api.kinds import EDGE_GROUP, Object, ref_of
 from edgefast.api.model.meta import ObjectMeta
@@ -57,6 +58,7 @@ from edgefast.convert.report import report_all
 from edgefast.convert.standard import Loss, use_standard_fields
 from edgefast.translate.ingress.assemble import IngressObjects
 from edgefast.translate.ingress.expand import expand_ingresses
+from edgefast.translate.policy.backendtlspolicy import INSECURE
 from edgefast.translate.route.rule_order import RULE_ORDER
 from edgefast.translate.settings import Settings
 
@@ -399,13 +401,18 @@ class _Work:
         return msgspec.structs.replace(found, http=msgspec.structs.replace(http, backend_ref=ref))
 
     def _build_rest(self) -> Iterator[Converted]:
-        """Give Backends, BackendTLSPolicies, Secrets and ReferenceGrants."""
+        """Give TLSRoutes, Backends, BackendTLSPolicies, Secrets and ReferenceGrants."""
+        for key, route in sorted(self._made.tables.get("tls_routes", {}).items()):
+            yield self._build_tls_route(key, route)
         for key, backend in sorted(self._made.tables.get("backends", {}).items()):
             yield self._move("backends", key, backend, self._comments.of_backend(backend))
         for key, tls in sorted(self._made.tables.get("backend_tls_policies", {}).items()):
             service = tls.spec.target_refs[0].name
             yield self._move(
-                "backend_tls_policies", key, tls, self._comments.of_tls(key[0], service)
+                "backend_tls_policies",
+                key,
+                tls,
+                self._comments.of_tls(key[0], service, verified=INSECURE not in tls.spec.options),
             )
         for key, limits in sorted(self._made.tables.get(LIMITS, {}).items()):
             ingress = self._made.origins["RateLimitFilter", *key].ingress
@@ -437,6 +444,20 @@ class _Work:
                 file=namespace_file(key[0]),
             )
 
+    def _build_tls_route(self, key: Key, route: TLSRoute) -> Converted:
+        ingress = self._made.origins["TLSRoute", *key].ingress
+        assert ingress is not None
+        name = self._names.take("tls_routes", key[0], ingress.name, plain_name(key[1]))
+        parents = tuple(self._parent(one) for one in route.spec.parent_refs)
+        return Converted(
+            obj=TLSRoute(
+                metadata=ObjectMeta(name=name, namespace=key[0]),
+                spec=msgspec.structs.replace(route.spec, parent_refs=parents),
+            ),
+            comment=self._comments.of_passthrough(ingress),
+            file=_file(key[0], ingress.name),
+        )
+
     def _move(self, table: str, key: Key, obj: Object, comment: str) -> Converted:
         meta = ObjectMeta(name=self._name_of(table, key), namespace=key[0])
         found = msgspec.structs.replace(obj, metadata=meta)
@@ -446,7 +467,7 @@ class _Work:
 def _place_in_output(one: Converted) -> tuple[int, str, bool]:
     """Return the place of an object: the Gateway, what routes of a namespace share, then each Ingress."""
     order = 0 if one.file == GATEWAY_FILE else 1 if one.file.startswith(_SHARED) else 2
-    return order, one.file, isinstance(one.obj, HTTPRoute)
+    return order, one.file, isinstance(one.obj, HTTPRoute | TLSRoute)
 
 
 def _targets(kind: str, names: Iterable[str]) -> tuple[PolicyTargetReference, ...]:

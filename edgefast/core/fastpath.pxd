@@ -81,6 +81,9 @@ cdef class ListenerTable
 cdef class PortTable
 cdef class ParserCheck
 cdef class HeaderOps
+cdef class HeaderNames
+cdef class CertificateHeaders
+cdef class ClientCheck
 cdef class Policy
 cdef class PolicyChain
 cdef class Traffic
@@ -111,6 +114,7 @@ include "net/end.pxd"
 include "net/wire.pxd"
 include "net/reactor.pxd"
 include "net/peer.pxd"
+include "head/certificateheaders.pxd"
 include "net/session.pxd"
 include "net/connect_callback.pxd"
 include "net/outgoing.pxd"
@@ -150,6 +154,7 @@ include "upstream/protocol_negotiation.pxd"
 include "upstream/pooldial.pxd"
 include "route/location_template.pxd"
 include "route/rule.pxd"
+include "exchange/clientcheck.pxd"
 include "route/router.pxd"
 include "route/tables.pxd"
 include "limit/limit.pxd"

@@ -17,7 +17,7 @@ import msgspec
 from edgefast import ir
 from edgefast.api.model.regex import compile_bytes_regex
 from edgefast.diagnostics.redact import show
-from edgefast.explain.ext_auth_request import fold_name
+from edgefast.explain.client import fold_name
 from edgefast.explain.match_failure import cut
 from edgefast.explain.path_variants import read_path, unescape_path
 from edgefast.explain.tokens import TokenView, describe_token, why_not_token

@@ -7,6 +7,7 @@ Must never: believe a header that the settings do not trust.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,15 @@ if TYPE_CHECKING:  # which reads a head with what is here
     from edgefast.explain.head import Head, Line
 
 
+_CLIENT_CERT = "x-forwarded-client-cert"
+_OTHER = re.compile("[^a-z0-9]")
+
+
+def fold_name(name: str) -> str:
+    """Return a header's name as it may be read by CGI and what came after it: every sign is a dash."""
+    return _OTHER.sub("-", name.lower())
+
+
 class Client(msgspec.Struct, frozen=True):
     """Who asked."""
 
@@ -31,27 +41,51 @@ class Client(msgspec.Struct, frozen=True):
     https: bool = False  # what the client speaks
     port: int = 0  # the port that the client asked, as far as it is known
     forwarded_host: str = ""  # x-forwarded-host as it came
+    certificate: str = ""  # of the client: "" it is asked for none, "none" it has none, "verified"
+    forwarded_cert: str | None = None  # x-forwarded-client-cert as it came
 
 
 def find_client(
-    head: Head, source: str, settings: ir.ClientAddress, *, tls: bool = False, port: int = 0
+    head: Head,
+    source: str,
+    settings: ir.ClientAddress,
+    *,
+    tls: bool = False,
+    port: int = 0,
+    rule: ir.ListenerTls | None = None,
 ) -> Client:
-    """Return whose request it is; `port`: the listener's."""
+    """Return whose request it is; `port` and `rule`: the listener's."""
     found = _find_client(head, source, settings, tls=tls)
     if found.https != tls:  # the client's port is that of the proxy before this one
         port = 443 if found.https else 80
     named = join_values(head, "x-forwarded-host") or ""
-    return msgspec.structs.replace(found, port=port, forwarded_host=named)
+    return msgspec.structs.replace(
+        found,
+        port=port,
+        forwarded_host=named,
+        certificate=find_certificate(rule),
+        forwarded_cert=join_values(head, _CLIENT_CERT, separator=","),
+    )
 
 
-def join_values(head: Head, name: str, but: int = 0) -> str | None:
+def find_certificate(rule: ir.ListenerTls | None) -> str:
+    """Return what an example client shows (Client.certificate): a trusted certificate where it must."""
+    if rule is not None and rule.client_rule is not None:
+        needed = rule.client_rule.mode == "required" or rule.client_rule.subject
+        return "verified" if needed else "none"
+    if rule is None or not rule.client_ca:
+        return ""
+    return "none" if rule.client_insecure_fallback else "verified"
+
+
+def join_values(head: Head, name: str, but: int = 0, separator: str = ", ") -> str | None:
     """Return the values of all lines of a name, but those with one of these flags; None: there is no such line."""
     found = [
         one.value.decode("utf-8", "surrogateescape")
         for one in head.lines
         if one.name.decode("latin-1").lower() == name and not one.flags & but
     ]
-    return ", ".join(found) if found else None
+    return separator.join(found) if found else None
 
 
 def _find_client(head: Head, source: str, settings: ir.ClientAddress, *, tls: bool) -> Client:
@@ -89,12 +123,35 @@ def _split(lines: Iterable[Line]) -> tuple[str, list[str]]:
     return received, [one.strip(" \t\r\n\v\f") for one in received.split(",")] if received else []
 
 
-def drop_untrusted(head: Head, client: Client) -> Head:
+def drop_untrusted(head: Head, client: Client, about: ir.ForwardedHeaders) -> Head:
     """Return the head as it counts: without what nobody who is trusted says of it (Forwarded, X-Real-IP and others)."""
-    if client.believed:
-        return head
-    lines = tuple(one for one in head.lines if one.id != lib.EF_H_FORWARDING)
-    return msgspec.structs.replace(head, lines=lines)
+    lines = tuple(
+        one
+        for one in head.lines
+        if _keeps_line(fold_name(one.name.decode("latin-1")), client, about)
+    )
+    if not client.believed:
+        keeps = _keeps_certificate(client, about)
+        lines = tuple(
+            one
+            for one in lines
+            if one.id != lib.EF_H_FORWARDING
+            or (keeps and one.name.lower() == _CLIENT_CERT.encode())
+        )
+    return head if len(lines) == len(head.lines) else msgspec.structs.replace(head, lines=lines)
+
+
+def _keeps_line(name: str, client: Client, about: ir.ForwardedHeaders) -> bool:
+    """Tell whether a header of the client stays that may claim a certificate; the twin of core/head/certificateheaders.pyx."""
+    if name.startswith("ssl-client-"):
+        return name not in about.names
+    return name != _CLIENT_CERT or not about.client_cert or _keeps_certificate(client, about)
+
+
+def _keeps_certificate(client: Client, about: ir.ForwardedHeaders) -> bool:
+    return about.client_cert == "always" or (
+        about.client_cert == "forward" and client.certificate == "verified"
+    )
 
 
 def _is_believed(settings: ir.ClientAddress, peer: str, entries: list[str]) -> bool:

@@ -197,12 +197,27 @@ def list_uncounted(texts: Iterable[str], limits: Iterable[str]) -> Iterator[str]
                 yield f"its limits: {text}"
 
 
+def _describe_client_rule(rule: ir.ClientRule) -> str:
+    verb = "must" if rule.mode == "required" else "can"
+    instead = f"are redirected to {rule.error_page}" if rule.error_page else "get 400"
+    text = f"clients {verb} present a certificate of {rule.ca}; others {instead}"
+    if rule.mode == "optional":
+        text = f"clients can present a certificate of {rule.ca}; those with another one {instead}"
+    if rule.mode == "any_issuer":
+        text = "clients can present a certificate of any issuer"
+    if rule.subject:
+        text += f"; a subject without {rule.subject} gets 403"
+    return text
+
+
 def list_notes(served: Served, listener: ir.Listener, rule: ir.Rule | None) -> tuple[str, ...]:
     """Return what else may decide: client certificates, the PROXY protocol, counters that are not known."""
     notes = []
     if listener.tls is not None and listener.tls.client_ca:
         less = "should" if listener.tls.client_insecure_fallback else "must"
         notes.append(f"clients {less} present a certificate of {listener.tls.client_ca}")
+    if listener.tls is not None and listener.tls.client_rule is not None:
+        notes.append(_describe_client_rule(listener.tls.client_rule))
     if listener.http.client_address.proxy_protocol == "required":
         notes.append("connections must begin with a PROXY protocol header")
     if rule is not None and any(one.kind == "Window" for one in rule.rate_limits):

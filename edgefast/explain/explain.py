@@ -101,9 +101,15 @@ def explain(served: Served, spec: RequestSpec, *, most: int = MOST) -> Explanati
     if listener is None:
         return _stop(served, spec, answers.answer_no_listener(head.host, listeners, dark), head)
     client = find_client(
-        head, spec.source, listener.http.client_address, tls=tls, port=listener.port
+        head,
+        spec.source,
+        listener.http.client_address,
+        tls=tls,
+        port=listener.port,
+        rule=listener.tls,
     )
-    before = evaluate_listener_filters(served, listener, drop_untrusted(head, client))
+    counted = drop_untrusted(head, client, listener.http.forwarded)
+    before = evaluate_listener_filters(served, listener, counted)
     if before.answer is not None:
         return Explanation(
             request=_was_requested(spec, head, client),

@@ -7,10 +7,10 @@ authcall.pyx. Must never: send it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from edgefast import ir
+from edgefast.explain.client import fold_name
 from edgefast.explain.duration import write_time
 from edgefast.explain.head import Head
 
@@ -36,12 +36,6 @@ _ORIGINAL = frozenset(
 _OF_ALL = ("method", "host", "path")
 #: What a service of gRPC is asked with.
 _CALL = "envoy.service.auth.v3.Authorization/Check"
-_OTHER = re.compile("[^a-z0-9]")
-
-
-def fold_name(name: str) -> str:
-    """Return a header's name as it may be read by CGI and what came after it: every sign is a dash."""
-    return _OTHER.sub("-", name.lower())
 
 
 def describe_question(requested: ir.ExtAuth, head: Head) -> tuple[str, ...]:

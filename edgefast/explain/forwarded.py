@@ -24,6 +24,18 @@ from edgefast.explain.head import Head
 from edgefast.explain.sign_in import original_target
 
 RANDOM_ID = "<random UUID>"
+#: Placeholders of what a client's certificate says: in x-forwarded-client-cert, and in headers of their own.
+_ELEMENTS = {
+    "cert": 'Cert="<certificate>"',
+    "subject": 'Subject="<subject>"',
+    "uri": "URI=<URI name>",
+    "dns": "DNS=<DNS name>",
+}
+_OF_CERTIFICATE = {
+    "ssl-client-subject-dn": "<subject>",
+    "ssl-client-issuer-dn": "<issuer>",
+    "ssl-client-cert": "<certificate>",
+}
 
 _OWN = (
     lib.EF_H_HOST,
@@ -171,6 +183,26 @@ def _about_client(head: Head, client: Client, http: ir.HttpSettings) -> Iterator
         if name not in http.forwarded.names or not value:
             continue
         if name not in _KEPT_OF_TRUSTED or join_values(head, name, gone) is None:
+            yield name, value
+    yield from _about_certificate(client, http.forwarded)
+
+
+def _about_certificate(client: Client, about: ir.ForwardedHeaders) -> Iterator[tuple[str, str]]:
+    """Give the lines about the client's certificate (core/head/certificateheaders.pyx); its values are not known."""
+    verified = client.certificate == "verified"
+    if verified and about.client_cert in ("append", "set"):
+        element = ";".join(
+            (
+                "Hash=<SHA-256>",
+                *(_ELEMENTS[one] for one in _ELEMENTS if one in about.client_cert_details),
+            )
+        )
+        before = client.forwarded_cert if about.client_cert == "append" else None
+        yield "x-forwarded-client-cert", f"{before},{element}" if before else element
+    if client.certificate and "ssl-client-verify" in about.names:
+        yield "ssl-client-verify", "SUCCESS" if verified else "NONE"
+    for name, value in _OF_CERTIFICATE.items():
+        if verified and name in about.names:
             yield name, value
 
 

@@ -105,6 +105,8 @@ def _compare_listeners(pair: Pair) -> Iterator[Change]:
 
 def _asks_certificate(one: ir.Listener) -> bool:
     tls = one.tls
+    if tls is not None and tls.client_rule is not None:
+        return tls.client_rule.mode == "required"
     return tls is not None and bool(tls.client_ca) and not tls.client_insecure_fallback
 
 

@@ -104,8 +104,10 @@ def find_outcome(served: Served, request: RequestSpec) -> Outcome:
     named = find_listener(listeners, request.port, request.sni) if request.sni else None
     if named is not None and answers.ends_handshake(named):
         return Outcome((answers.answer_handshake(named),), listener=named.name)
-    client = find_client(head, request.source, listener.http.client_address, tls=tls)
-    head = drop_untrusted(head, client)
+    client = find_client(
+        head, request.source, listener.http.client_address, tls=tls, rule=listener.tls
+    )
+    head = drop_untrusted(head, client, listener.http.forwarded)
     before = evaluate_listener_filters(served, listener, head)
     filters = tuple(map(_nameless, list_filter_units(served, listener)))
     if before.answer is not None:

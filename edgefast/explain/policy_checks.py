@@ -22,8 +22,9 @@ from edgefast.explain.authentication import (
     pass_on,
     sets_of,
 )
+from edgefast.explain.client import fold_name
 from edgefast.explain.explanation import Answer, Place, UnitPart, Verdict
-from edgefast.explain.ext_auth_request import NEVER_SET, describe_question, fold_name
+from edgefast.explain.ext_auth_request import NEVER_SET, describe_question
 from edgefast.explain.head import Head
 from edgefast.explain.served_fleet import Served
 from edgefast.explain.sign_in import redirect_sign_in

@@ -30,6 +30,7 @@ from edgefast.ir.credentials import RemoteKeys as RemoteKeys
 from edgefast.ir.fleet import CHECKS_MOST as CHECKS_MOST
 from edgefast.ir.fleet import IR as IR
 from edgefast.ir.fleet import BackendRef as BackendRef
+from edgefast.ir.fleet import ClientRule as ClientRule
 from edgefast.ir.fleet import Cluster as Cluster
 from edgefast.ir.fleet import Cors as Cors
 from edgefast.ir.fleet import Endpoint as Endpoint

@@ -230,13 +230,26 @@ class VirtualHost(Struct, frozen=True, gc=False):
 # --- listeners ----------------------------------------------------------------------------------------------------
 
 
+class ClientRule(Struct, frozen=True, gc=False):
+    """Client certificates of one listener. Handshakes succeed without one; each request is checked."""
+
+    ca: str  # Secret.name of the authorities and revocation lists
+    mode: Literal["required", "optional", "any_issuer"] = (
+        "required"  # any_issuer: optional, its issuer does not matter
+    )
+    depth: int = 1  # certificates between that of the client and an authority
+    subject: str = ""  # RE2 that finds something in the distinguished name; "": any
+    error_page: str = ""  # URL of a redirect in place of 400
+
+
 class ListenerTls(Struct, frozen=True, gc=False):
-    """TLS termination of one listener. Versions and client verification belong to the port: equal on all its listeners."""
+    """TLS termination of one listener. Versions and client_ca belong to the port: equal on all its listeners."""
 
     certificates: tuple[str, ...]  # Secret.name, RSA and ECDSA side by side
     min_version: Literal["1.2", "1.3"] = "1.2"
     client_ca: str = ""  # Secret.name of a CA bundle; "" asks for no client certificate
     client_insecure_fallback: bool = False
+    client_rule: ClientRule | None = None  # of this listener alone; client_ca is "" then
 
 
 class Listener(Struct, frozen=True, gc=False):
@@ -279,6 +292,7 @@ class UpstreamTls(Struct, frozen=True, gc=False):
     sans: tuple[tuple[NameType, str], ...] = ()  # when given, they replace `sni` in verification
     certificate: str = ""  # Secret.name of a client certificate
     insecure: bool = False  # the certificate of the endpoint is not verified
+    depth: int = 0  # one more than the certificates between that of the endpoint and an authority; 0: the library's limit
 
 
 #: Different health checks that are made of a cluster: the first ones of its treatments. Rules with others do without.
@@ -316,6 +330,7 @@ class Secret(Struct, frozen=True, gc=False):
     certificate: bytes = b""  # PEM chain
     private_key: bytes = b""  # PEM
     ca: bytes = b""  # PEM bundle
+    crl: bytes = b""  # PEM revocation lists of its authorities
     staple: bytes = b""  # DER of an OCSP response for the certificate
     staple_until: int = 0  # seconds since 1970 from which on it is not stapled
 

@@ -62,6 +62,8 @@ class ForwardedHeaders(Struct, frozen=True, gc=False):
     """Request headers that tell backends about the client (EdgeProxy spec.headers)."""
 
     names: tuple[str, ...] = ()  # lower case, sorted; besides x-forwarded-for and x-forwarded-proto
+    client_cert: Literal["", "sanitize", "forward", "append", "set", "always"] = ""  # "": no rule
+    client_cert_details: tuple[str, ...] = ()  # of "subject", "uri", "dns", "cert", sorted
     overwrite_for: bool = False  # x-forwarded-for is the client address alone
     request_id: Literal["internal", "preserve", "generate"] = "internal"  # whose x-request-id stays
 

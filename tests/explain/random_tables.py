@@ -50,6 +50,9 @@ FORWARDED = (
     "x-real-ip", "x-forwarded-host", "x-forwarded-port", "x-forwarded-scheme", "x-scheme",
     "x-original-forwarded-for", "x-original-forwarded-host", "x-original-uri",
 )  # fmt: skip
+CLIENT_CERT: tuple[Literal["", "sanitize", "forward", "append", "set", "always"], ...] = (
+    "", "sanitize", "forward", "append", "set", "always"
+)  # fmt: skip
 SUBSTITUTIONS = ("/", "/new", r"/x\0", r"/\1/y", "", "-", r"\2")
 
 
@@ -131,7 +134,8 @@ class Tables:
             "generate",
         ]
         return ir.ForwardedHeaders(
-            names=tuple(sorted(names)),
+            names=tuple(sorted((*names, *(("ssl-client-verify",) if len(names) % 2 else ())))),
+            client_cert=CLIENT_CERT[len(names) % len(CLIENT_CERT)],
             overwrite_for=self._chance(50),
             request_id=self._random.choice(ids),
         )

@@ -306,3 +306,110 @@ def test_location_and_cookies_of_the_backend() -> None:
         "Secure",
         "SameSite=Lax",
     ]
+
+
+def test_client_certificates(authority: Authority) -> None:
+    """auth-tls-*: one host asks for certificates, others of the port do not; backends learn what was shown."""
+    plain, tls = free_port(), free_port()
+    annotations = {
+        "auth_tls_secret": "default/clients",
+        "auth_tls_pass_certificate_to_upstream": "true",
+    }
+    asks = ingress("asks", **annotations)
+    asks["spec"]["tls"] = [{"hosts": ["asks.test"], "secretName": "pair"}]
+    free = ingress("free")
+    free["spec"]["tls"] = [{"hosts": ["free.test"], "secretName": "pair"}]
+    pair = authority.issue(["asks.test", "free.test"])
+    good = authority.issue(["client"], client=True)
+    other = Authority("else").issue(["client"], client=True)
+    forged = [("SSL-Client-Verify", "SUCCESS"), ("ssl-client-subject-dn", "CN=admin")]
+    with RecordingOrigin() as web:
+        objects = [
+            asks,
+            free,
+            make.tls_secret("pair", pair.certificate, pair.key),
+            make.secret("clients", {"ca.crt": authority.pem}),
+            *make.service("web", [("127.0.0.1", web.port)]),
+        ]
+        options = [*arguments(plain), "--ingress-https", str(tls)]
+        with Gateway(objects, arguments=options):
+
+            def ask(client_pair: Any, host: str, sni: str = "") -> int:
+                context = authority.client_context(client_pair)
+                with Client(("127.0.0.1", tls), tls=context, sni=sni or host) as client:
+                    return client.request("GET", "/", host=host, headers=forged).status
+
+            assert [ask(one, "asks.test") for one in (good, None, other)] == [200, 400, 400]
+            assert ask(None, "free.test") == 200
+            assert ask(good, "asks.test", "free.test") == 421
+            web.turn()
+            first, second = web.take().messages
+    assert first.values(b"ssl-client-verify") == [b"SUCCESS"]
+    assert first.values(b"ssl-client-subject-dn") == [b"CN=client"]
+    assert first.value(b"ssl-client-cert").startswith(b"-----BEGIN%20CERTIFICATE-----%0A")
+    assert [name for name, _ in second.headers if name.lower().startswith(b"ssl-client")] == []
+
+
+def test_passthrough(authority: Authority) -> None:
+    """The Service ends TLS of one host; the port serves other hosts as before."""
+    plain, tls = free_port(), free_port()
+    passed = ingress("passed", ssl_passthrough="true")
+    ended = ingress("ended")
+    ended["spec"]["tls"] = [{"hosts": ["ended.test"], "secretName": "pair"}]
+    ended["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = "other"
+    pair = authority.issue(["ended.test"])
+    context = authority.server_context(authority.issue(["passed.test"]))
+    with (
+        ScriptedOrigin(serving(answer_target), tls=context) as own,
+        ScriptedOrigin(serving(answer_target)) as other,
+    ):
+        objects = [
+            passed,
+            ended,
+            make.tls_secret("pair", pair.certificate, pair.key),
+            *make.service("web", [("127.0.0.1", own.port)]),
+            *make.service("other", [("127.0.0.1", other.port)]),
+        ]
+        with Gateway(objects, arguments=[*arguments(plain), "--ingress-https", str(tls)]):
+            for host in ("passed.test", "ended.test"):
+                trust = authority.client_context()
+                with Client(("127.0.0.1", tls), tls=trust, sni=host) as client:
+                    answer = client.request("GET", f"/{host}", host=host)
+                    assert (answer.status, answer.body) == (200, f"/{host}".encode())
+
+
+def test_certificates_for_backends(authority: Authority) -> None:
+    """proxy-ssl-*: the backend gets a certificate, and its own is verified by name."""
+    port = free_port()
+    context = authority.server_context(authority.issue(["in.test"]), ask_client=True)
+    pair = authority.issue(["edge"], client=True)
+    data = {"ca.crt": authority.pem, "tls.crt": pair.certificate, "tls.key": pair.key}
+    common = {"backend_protocol": "HTTPS", "proxy_ssl_verify": "on"}
+    shown = {**common, "proxy_ssl_secret": "default/both"}
+    wrong = ingress("wrong", proxy_ssl_name="else.test", **shown)
+    hidden = ingress(
+        "hidden", proxy_ssl_secret="default/authority", proxy_ssl_name="in.test", **common
+    )
+    for one, service in ((wrong, "second"), (hidden, "third")):
+        one["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = service
+    with ScriptedOrigin(serving(answer_target), tls=context) as origin:
+        objects = [
+            ingress("good", proxy_ssl_name="in.test", **shown),
+            wrong,
+            hidden,
+            make.secret("both", data),
+            make.secret("authority", {"ca.crt": authority.pem}),
+            *(
+                item
+                for name in ("web", "second", "third")
+                for item in make.service(name, [("127.0.0.1", origin.port)])
+            ),
+        ]
+        with (
+            Gateway(objects, arguments=arguments(port)),
+            Client(("127.0.0.1", port)) as client,
+        ):
+            answer = client.request("GET", "/a", host="good.test")
+            assert (answer.status, answer.body) == (200, b"/a")
+            assert client.request("GET", "/a", host="wrong.test").status == 503
+            assert client.request("GET", "/a", host="hidden.test").status in (502, 503)

@@ -194,7 +194,8 @@ ENVOY_GATEWAY = Project(
                 "proxyProtocol": supported("EdgeProxy spec.clientAddress.proxyProtocol"),
                 "path": supported("EdgeProxy spec.http.escapedSlashes; slashes are always merged"),
                 "headers": supported(
-                    "EdgeProxy spec.http.underscores and EdgeProxy spec.http.requestHead; filters of routes change headers"
+                    "EdgeProxy spec.http.underscores, EdgeProxy spec.http.requestHead and EdgeProxy spec.headers "
+                    "(xForwardedClientCert, requestID); filters of routes change headers"
                 ),
                 "timeout": supported(
                     "EdgeProxy spec.http.headTimeout, EdgeProxy spec.http.idleTimeout and EdgeProxy spec.http.streamIdleTimeout"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from edgefast.api.migration.field_mapping import FieldMapping, planned, supported, unsupported
+from edgefast.api.migration.field_mapping import FieldMapping, supported, unsupported
 
 _SNIPPETS = "edgefast does not use nginx"
 _ADDRESSES = "principal.clientCIDRs; EdgeProxy spec.clientAddress sets the client address"
@@ -69,18 +69,21 @@ GUARDS: Mapping[str, FieldMapping] = {
     ),
     "auth-realm": unsupported("the realm is always gateway"),
     "auth-tls-secret": supported(
-        "Gateway spec.tls.frontend: caCertificateRefs with the same Secret (ca.crt), for a "
-        "port and not for a host; without a valid certificate the handshake fails, nginx "
-        "answers 400"
+        "options gateway.edge.io/client-ca of a Gateway's HTTPS listener: the same Secret (ca.crt, ca.crl)"
     ),
     "auth-tls-verify-client": supported(
-        "Gateway spec.tls.frontend: mode AllowValidOnly for on, AllowInsecureFallback for "
-        "optional_no_ca, without information to backends; optional is not supported"
+        "option gateway.edge.io/client-certificate of the listener: Required for on, Optional, OptionalAnyIssuer for optional_no_ca"
     ),
-    "auth-tls-verify-depth": unsupported("the TLS library limits the length of a chain"),
-    "auth-tls-error-page": unsupported("the handshake fails before a request"),
-    "auth-tls-pass-certificate-to-upstream": planned(),
-    "auth-tls-match-cn": planned("a CA that signs certificates of permitted clients only"),
+    "auth-tls-verify-depth": supported(
+        "option gateway.edge.io/client-verify-depth of the listener"
+    ),
+    "auth-tls-error-page": supported(
+        "option gateway.edge.io/client-error-page of the listener, a URL of http or https"
+    ),
+    "auth-tls-pass-certificate-to-upstream": supported(
+        "EdgeProxy spec.headers.forwarded with SSL-Client-Cert, or xForwardedClientCert"
+    ),
+    "auth-tls-match-cn": supported("option gateway.edge.io/client-subject of the listener, RE2"),
     "whitelist-source-range": supported(_ALLOWED),
     "allowlist-source-range": supported(_ALLOWED),
     "denylist-source-range": supported(

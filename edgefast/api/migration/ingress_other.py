@@ -149,10 +149,12 @@ OTHERS: Mapping[str, FieldMapping] = {
         "AUTO_HTTP and FCGI have no equivalent"
     ),
     "proxy-ssl-secret": supported(
-        "Gateway spec.tls.backend.clientCertificateRef (tls.crt, tls.key), for all backends of a Gateway, and BackendTLSPolicy spec.validation (ca.crt)"
+        "BackendTLSPolicy spec.options gateway.edge.io/client-certificate (tls.crt, tls.key) and spec.validation (ca.crt)"
     ),
     "proxy-ssl-verify": supported("BackendTLSPolicy spec.validation: edgefast verifies by default"),
-    "proxy-ssl-verify-depth": unsupported("the TLS library limits the length of a chain"),
+    "proxy-ssl-verify-depth": supported(
+        "BackendTLSPolicy spec.options gateway.edge.io/verify-depth"
+    ),
     "proxy-ssl-name": supported("BackendTLSPolicy spec.validation.hostname"),
     "proxy-ssl-server-name": supported(
         "BackendTLSPolicy spec.validation.hostname, which is always sent"

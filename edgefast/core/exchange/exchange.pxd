@@ -48,6 +48,7 @@ cdef class Exchange(UpstreamUser):
         LogCapture kept         # what the log needs besides `raw`; None: nothing
         bytes received          # x-forwarded-for as it came, joined; None when it is of no concern
         bytes forwarded_host    # x-forwarded-host as it came, joined; None when it is of no concern (head/forwardedheaders.pyx)
+        bytes forwarded_cert    # x-forwarded-client-cert as it came, joined; None when it is of no concern (head/certificateheaders.pyx)
         bytes asked             # the protocols of Upgrade as the backend gets them; None: no upgrade
         list sets               # HeaderNames that whoever judges it may set, and no client; None: none
         bytes filter_lines      # lines that its listener's filters gave it; None: there are no such filters, or they said nothing

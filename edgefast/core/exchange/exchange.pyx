@@ -38,8 +38,7 @@ cdef class Exchange(UpstreamUser):
         self.settings = port.settings
         self.client = peer.address
         self.https = peer.tls
-        self.started = engine.reactor.now_us()
-        self.method = head.method
+        self.started, self.method = engine.reactor.now_us(), head.method
         self.upgrade = head.upgrade and head.body == EF_BODY_NONE  # with a body it is an ordinary request
         self.wants_tunnel = self.upgrade
         self.body.expected = head.body != EF_BODY_NONE
@@ -81,8 +80,9 @@ cdef class Exchange(UpstreamUser):
         if self.listener.traces:
             engine.observer.start_trace(self, self.listener.trace_share, base, head)
         learn_client(self, base, head)
-        request.query, request.query_len = query, query_len
-        request.method = head.method
+        if self.listener.client_check is not None and self.listener.client_check.refuse(self):
+            return 0
+        request.query, request.query_len, request.method = query, query_len, head.method
         request.base, request.spans, request.n_spans = base, head.spans, head.n_spans
         at.base, at.head, at.path, at.path_len, at.prefix_len = base, head, path, path_len, 0
         at.query, at.query_len, at.hidden, at.given = query, query_len, 0, 0

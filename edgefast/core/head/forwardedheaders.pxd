@@ -4,6 +4,7 @@ cdef class ForwardedHeaders:
     cdef:
         HeaderOps drops         # the client's lines that never reach a backend
         list of_proxy           # [HeaderNames]: no trailer has one of these names
+        CertificateHeaders certificate  # None: no headers about certificates of clients
         bint real_ip, host, port, scheme, old_scheme, original_for, original_host, original_uri   # which ones are written
         bint overwrites         # x-forwarded-for is the client address alone
         bint keeps_ids, makes_ids   # x-request-id of every client; of none

@@ -16,6 +16,12 @@ cdef class ForwardedHeaders:
         self.original_for = b"x-original-forwarded-for" in names
         self.original_host = b"x-original-forwarded-host" in names
         self.original_uri = b"x-original-uri" in names
+        self.certificate = make_certificate_headers(spec)
+        trailers = list(spec.names)
+        if spec.client_cert:
+            trailers.append(_XFCC)
+            if spec.client_cert not in ("forward", "always"):
+                names.add(_XFCC.encode())
         dropped = set(names)
         if underscores:
             for name in names:
@@ -24,13 +30,15 @@ cdef class ForwardedHeaders:
                     dropped.add(parts[0] + b"".join([sign + part for sign, part in zip(signs, parts[1:], strict=True)]))
         # Those of an untrusted peer are gone before (leave_out_forwarding).
         self.drops = HeaderOps(sorted(dropped - {b"x-forwarded-host", b"x-forwarded-port"}), b"", None)
-        self.of_proxy = [HeaderNames(spec.names)]
+        self.of_proxy = [HeaderNames(trailers)]
         self.overwrites = spec.overwrite_for
         self.keeps_ids = spec.request_id == "preserve"
         self.makes_ids = spec.request_id == "generate"
 
     cdef int keep_host(self, Exchange ex, const uint8_t *base, ef_head *head) except -1:
         """Before lines of an untrusted peer are left out."""
+        if self.certificate is not None:
+            self.certificate.take(ex, base, head)
         if self.original_host:
             ex.forwarded_host = join_values(base, head, EF_H_FORWARDING, b"x-forwarded-host", 0)
         return 0
@@ -65,6 +73,8 @@ cdef class ForwardedHeaders:
             lines += b"x-original-forwarded-host: %b\r\n" % ex.forwarded_host
         if self.original_uri:
             lines += b"x-original-uri: %b\r\n" % original_target(base, head, query, query_len)
+        if self.certificate is not None:
+            lines += self.certificate.lines(ex)
         lines = without(lines, ops)
         out_reserve(out, PyBytes_GET_SIZE(lines) + 512 + PyBytes_GET_SIZE(ex.settings.via))
         out_bytes(out, lines)

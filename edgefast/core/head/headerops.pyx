@@ -9,6 +9,7 @@ _OWN = frozenset((
     b"x-forwarded-for", b"x-forwarded-proto", b"x-edge-internal", b"x-edge-external-address", b"x-edge-expected-rq-timeout-ms",
     b"x-edge-upstream-service-time", b"date", b"via", b"x-real-ip", b"x-forwarded-host", b"x-forwarded-port", b"x-forwarded-scheme",
     b"x-scheme", b"x-original-forwarded-for", b"x-original-forwarded-host", b"x-original-uri",
+    b"x-forwarded-client-cert", b"ssl-client-verify", b"ssl-client-subject-dn", b"ssl-client-issuer-dn", b"ssl-client-cert",
 ))
 
 

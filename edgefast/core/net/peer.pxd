@@ -12,6 +12,9 @@ cdef class Peer:
         bytes local, remote     # both ends of the socket, "10.0.0.1:80"; None until a log asks
         bytes sni               # lower case; None: plain, or no SNI
         bytes own_lines         # forwarding lines for a request that brings no x-forwarded-for
+        ClientCertificate certificate   # that it has shown; None: it was not asked for one
+        CertificateHeaders certificate_headers  # whose lines these are; None: none were made yet
+        bytes certificate_element, certificate_lines
         WireFacts tls_facts     # of TLS
         bint tls
         bint placed             # its connection counts among its port's (h1/connection_limit.pyx)

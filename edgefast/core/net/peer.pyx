@@ -20,6 +20,7 @@ cdef class Peer:
             self.take_address(claimed)
             self.address_port = port
         self.sni = wire.sni()
+        self.certificate = wire.client_certificate()
         wire.describe(&self.tls_facts)
         return 2 * (strcmp(self.tls_facts.version, b"TLSv1.3") == 0) + (1 if self.tls_facts.resumed else 0)
 

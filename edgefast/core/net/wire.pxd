@@ -15,6 +15,17 @@ cdef struct WireFacts:
     bint alpn_h2            # HTTP/2 was agreed on
 
 
+# The certificate that a client has shown, as far as headers tell backends of it.
+cdef class ClientCertificate:
+    cdef:
+        bint only_issuer        # it is not verified because its issuer is unknown, and for nothing else
+        bint verified           # an authority of the listener has issued it
+        bytes result            # b"SUCCESS", b"FAILED:" and why, b"NONE"
+        bytes der               # None: there is none, or it is too large
+        bytes subject, issuer   # distinguished names as text of RFC 2253, ASCII
+        list uris, dns          # subjectAltNames
+
+
 cdef class Wire:
     cdef:
         uint32_t reading        # EPOLLIN or EPOLLOUT: what the last read, or `open`, waits for
@@ -32,3 +43,4 @@ cdef class Wire:
     cdef bytes sni(self)
     cdef bytes claimed(self, int *port)
     cdef void describe(self, WireFacts *facts) noexcept
+    cdef ClientCertificate client_certificate(self)

@@ -4,6 +4,10 @@
 # or knows the reader. A wire may have bytes, or the end, without an epoll event: `more` reports that after each read, and the socket reads
 # again in the next round.
 
+cdef class ClientCertificate:
+    pass
+
+
 cdef class Wire:
     def __cinit__(self):
         self.reading = EPOLLIN
@@ -37,6 +41,10 @@ cdef class Wire:
 
     cdef void describe(self, WireFacts *facts) noexcept:
         """Of an open one. What is not told stays as it is."""
+
+    cdef ClientCertificate client_certificate(self):
+        """Of an open one: what its client has shown; None: it was not asked for a certificate."""
+        return None
 
 
 cdef inline ssize_t plain_read(int fd, uint8_t *to, size_t room) noexcept:

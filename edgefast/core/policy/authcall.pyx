@@ -18,6 +18,7 @@ cdef int write_question(Out *out, RuleAuthFlow flow, AuthService service, Header
         lines = ex.down.peer.own_lines if ex.received is None else <bytes>forwarded_lines(ex)[0]
         if own is not None:
             lines = lines_of(lines, own)
+    lines += certificate_lines(ex)
     out.size = 0
     out_reserve(
         out,

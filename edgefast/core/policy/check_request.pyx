@@ -39,7 +39,7 @@ cdef dict shown_headers(RuleAuthFlow flow, AuthService service):
             value = found[name] + (b"; " if name == b"cookie" else b",") + value
         found[name] = value
         place = after
-    for line in (own + b"x-request-id: %b\r\n" % ex.request_id[:ex.request_id_len]).splitlines():
+    for line in (own + certificate_lines(ex) + b"x-request-id: %b\r\n" % ex.request_id[:ex.request_id_len]).splitlines():
         name, _, value = line.partition(b": ")
         if service.shows_all or name in service.named:
             found[name] = value

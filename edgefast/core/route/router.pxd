@@ -21,6 +21,7 @@ cdef class ListenerTable:
         object spec             # ir.Listener; None until it has come
         bytes hostname          # lower case; b"*" for any; b"*.suffix" kept with its star
         HttpSettings settings
+        ClientCheck client_check    # of certificates; None: the handshake decides, or there is no rule
         ListenerFilters filters # None: there are none
         ef_map hosts            # hash of hostname -> Host *
         bint has_wildcards, has_any

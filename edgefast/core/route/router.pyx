@@ -82,6 +82,7 @@ cdef class ListenerTable:
         self.log_min_status = log.min_status
         self.log_min_ms = log.min_duration
         self.log_program = program
+        self.client_check = make_client_check(spec.tls.client_rule) if spec.tls is not None else None
         self.filters = engine.policies.make_filters(spec.filters) if spec.filters else None
         self.traces = spec.tracing is not None
         self.trace_share = spec.tracing.sampling if self.traces else 0.0
@@ -134,7 +135,7 @@ cdef class ListenerTable:
 
 cdef object handshake_of(tls):
     """What a listener asks of clients before their first request."""
-    return None if tls is None else (tls.client_ca, tls.client_insecure_fallback, tls.min_version)
+    return None if tls is None else (tls.client_ca, tls.client_insecure_fallback, tls.min_version, tls.client_rule)
 
 
 cdef class PortTable:

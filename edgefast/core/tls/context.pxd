@@ -8,6 +8,7 @@ cdef class TlsContext:
         ef_ticket_rule *rule    # of a server's scope: what its tickets are made with; NULL: it makes none
         bytes scope             # sessions are resumed within it
         readonly bint server
+        bint asks               # a server: clients for their certificates
         uint64_t serial         # no other context of this process has or had it
         object __weakref__
 

@@ -48,6 +48,7 @@ cdef class TlsContext:
         self.check(ef_tls_context_minimum(self.context, {"1.2": 12, "1.3": 13}[minimum]), "version")
         self.check(ef_tls_context_alpn(self.context, wire, len(wire)), "list of protocols")
         if server:
+            self.asks = verify != ""
             ef_tls_context_verify(
                 self.context, {"": EF_TLS_ASK_NOBODY, "any": EF_TLS_ASK_ANY, "trusted": EF_TLS_ASK_TRUSTED}[verify]
             )
@@ -89,6 +90,15 @@ cdef class TlsContext:
         if ef_tls_context_trust(self.context, bundle, len(bundle)) < 0:
             raise TlsError("CA bundle is not a list of PEM certificates")
 
+    def revoke(self, bytes lists not None):
+        """Believe no certificate that these revocation lists (PEM) have, and none whose issuer has no valid list here."""
+        if ef_tls_context_crls(self.context, lists, len(lists)) < 0:
+            raise TlsError("revocation lists are not a list of PEM CRLs")
+
+    def bound_depth(self, int depth):
+        """Believe no chain with more certificates between the leaf and the authority."""
+        ef_tls_context_depth(self.context, depth)
+
     def trust_system(self):
         """Believe what the system's authorities issue; files that are not there are passed over."""
         self.check(ef_tls_context_trust_system(self.context), "system's bundle")
@@ -102,6 +112,7 @@ cdef class TlsContext:
         made.shares = True
         made.context = self.context
         made.server = self.server
+        made.asks = self.asks
         made.scope = scope
         if made.server and TICKETS != NULL and len(scope) == EF_TLS_SCOPE:
             made.rule = <ef_ticket_rule *>malloc(sizeof(ef_ticket_rule))

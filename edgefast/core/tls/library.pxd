@@ -27,6 +27,13 @@ cdef extern from "tls/tls.h" nogil:
         EF_TLS_F_COUNT
 
     enum:
+        EF_TLS_CLIENT
+        EF_TLS_CLIENT_DER
+        EF_TLS_CLIENT_SUBJECT
+        EF_TLS_CLIENT_ISSUER
+        EF_TLS_CLIENT_NAMES
+
+    enum:
         EF_TLS_ASK_NOBODY
         EF_TLS_ASK_ANY
         EF_TLS_ASK_TRUSTED
@@ -52,6 +59,9 @@ cdef extern from "tls/tls.h" nogil:
     int ef_tls_context_pair(ef_tls_context *context, const char *chain, size_t chain_n, const char *key, size_t key_n)
     int ef_tls_context_trust(ef_tls_context *context, const char *bundle, size_t n)
     int ef_tls_context_trust_system(ef_tls_context *context)
+    int ef_tls_context_crls(ef_tls_context *context, const char *lists, size_t n)
+    void ef_tls_context_depth(ef_tls_context *context, int depth)
+    int ef_tls_client_only_issuer(const ef_tls *tls)
     void ef_tls_context_verify(ef_tls_context *context, int verify)
     int ef_tls_context_san(ef_tls_context *context, int is_uri, const char *name, size_t n)
     void ef_tls_context_lifetime(ef_tls_context *context, long seconds)
@@ -84,4 +94,6 @@ cdef extern from "tls/tls.h" nogil:
     const char *ef_tls_cipher(const ef_tls *tls)
     const char *ef_tls_group(const ef_tls *tls)
     int ef_tls_resumed(const ef_tls *tls)
+    const char *ef_tls_client_distrust(const ef_tls *tls)
+    ssize_t ef_tls_client_part(const ef_tls *tls, int part, uint8_t *to, size_t room)
     size_t ef_tls_protocol(const ef_tls *tls, const uint8_t **name)

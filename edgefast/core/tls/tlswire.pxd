@@ -31,6 +31,8 @@ cdef class TlsWire(TlsClientWire):
     cdef int keep_session(self) noexcept
     cdef TlsContext find(self, const ef_hello *hello)
     cdef ssize_t settle(self, ssize_t result) noexcept
+    cdef ClientCertificate read_certificate(self, bytes result)
+    cdef bytes read_part(self, int part)
 
 
 cdef TlsWire make_client_wire(Handshakes handshakes, TlsContext context, bytes name, str host, int port)

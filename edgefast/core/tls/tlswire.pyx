@@ -216,6 +216,46 @@ cdef class TlsWire(TlsClientWire):
         facts.resumed = ef_tls_resumed(&self.tls)
         facts.alpn_h2 = ef_tls_protocol(&self.tls, &protocol) == 2 and memcmp(protocol, b"h2", 2) == 0
 
+    cdef ClientCertificate client_certificate(self):
+        cdef const char *distrust
+        if self.context is None or not self.context.asks:
+            return None
+        distrust = ef_tls_client_distrust(&self.tls)
+        if distrust != NULL and distrust[0] == 0:
+            return make_certificate(b"NONE")
+        return self.read_certificate(b"SUCCESS" if distrust == NULL else b"FAILED:" + <bytes>distrust)
+
+    cdef ClientCertificate read_certificate(self, bytes result):
+        """One that is too large for headers counts as one that is not trusted."""
+        cdef ClientCertificate found = make_certificate(result)
+        cdef bytes names
+        cdef Py_ssize_t at = 0, n
+        found.der = self.read_part(EF_TLS_CLIENT_DER)
+        found.subject = self.read_part(EF_TLS_CLIENT_SUBJECT)
+        found.issuer = self.read_part(EF_TLS_CLIENT_ISSUER)
+        names = self.read_part(EF_TLS_CLIENT_NAMES)
+        if found.der is None or found.subject is None or found.issuer is None or names is None:
+            return make_certificate(b"FAILED:certificate is too large")
+        while at < PyBytes_GET_SIZE(names):
+            n = names[at + 1] << 8 | names[at + 2]
+            (found.dns if names[at] == c"D" else found.uris).append(names[at + 3:at + 3 + n])
+            at += 3 + n
+        found.verified = result == b"SUCCESS"
+        found.only_issuer = ef_tls_client_only_issuer(&self.tls)
+        return found
+
+    cdef bytes read_part(self, int part):
+        cdef uint8_t text[EF_TLS_CLIENT]
+        cdef ssize_t n = ef_tls_client_part(&self.tls, part, text, EF_TLS_CLIENT)
+        return None if n < 0 else text[:n]
+
+
+cdef ClientCertificate make_certificate(bytes result):
+    cdef ClientCertificate made = ClientCertificate.__new__(ClientCertificate)
+    made.result = result
+    made.uris, made.dns = [], []
+    return made
+
 
 cdef TlsWire make_client_wire(Handshakes handshakes, TlsContext context, bytes name, str host, int port):
     """What a connection to a backend at this address goes through, which has to be `name`."""

@@ -162,7 +162,10 @@ def _write(listener: ir.Listener, request: RequestSpec, address: str) -> str:
     more = ""
     if listener.tls is not None:
         words.append("-k")
-        if listener.tls.client_ca and not listener.tls.client_insecure_fallback:
+        rule = listener.tls.client_rule
+        if (rule is not None and rule.mode == "required") or (
+            listener.tls.client_ca and not listener.tls.client_insecure_fallback
+        ):
             words += ["--cert", "CLIENT.pem"]
             more = "  # with a client certificate that the listener trusts"
     if listener.http.client_address.proxy_protocol == "required":

@@ -68,7 +68,9 @@ def named_by(key: Key, data: bytes) -> frozenset[Key]:
 
 def _names_of_listener(listener: ir.Listener) -> Iterable[str]:
     tls = listener.tls
-    return (*tls.certificates, tls.client_ca) if tls is not None else ()
+    if tls is None:
+        return ()
+    return (*tls.certificates, tls.client_rule.ca if tls.client_rule else tls.client_ca)
 
 
 def _secrets(names: Iterable[str]) -> frozenset[Key]:

@@ -13,7 +13,8 @@ Must never: accept a name without a listener.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from edgefast import ir
@@ -47,6 +48,8 @@ def load_secret(secret: ir.Secret) -> TlsContext | None:
     """
     if secret.ca:
         TlsContext(server=True).trust(secret.ca)
+    if secret.crl:
+        TlsContext(server=True).revoke(secret.crl)
     if not (secret.certificate and secret.private_key):
         return None
     context = TlsContext(server=True, protocols=_PROTOCOLS, lifetime=_LIFETIME)
@@ -93,7 +96,7 @@ class ServerTls:
         for key, group in by_port.items():
             rule = _rule_of(group)
             port = self._ports.get(key)
-            if port is None or port.rule != rule or rule.ca in changed:
+            if port is None or port.rule != rule or not changed.isdisjoint(_authorities(group)):
                 port = ServerPort(key, rule, secrets)
             port.adopt(group, secrets, changed, loaded or {})
             ports[key] = port
@@ -133,6 +136,14 @@ def _rule_of(group: list[ir.Listener]) -> _Rule:
     )
 
 
+def _authorities(group: list[ir.Listener]) -> Iterator[str]:
+    """Give the secrets by which clients of a port are verified; with others, open connections must end."""
+    for listener in group:
+        if listener.tls is not None:
+            rule = listener.tls.client_rule
+            yield rule.ca if rule is not None else listener.tls.client_ca
+
+
 class ServerPort:
     """One port; `choose` is what the engine asks."""
 
@@ -156,9 +167,24 @@ class ServerPort:
         certificates = self._find(sni)
         return certificates.context_for(sni) if certificates else None
 
-    def _make_context(self) -> TlsContext:
-        """Make a context with the port's rules."""
-        return self._make(_PROTOCOLS if self.rule.http2 else _PROTOCOLS[1:])
+    def _make_context(self, rule: ir.ClientRule | None, bundle: ir.Secret | None) -> TlsContext:
+        """Make a context with the rules of the port, or of a listener about its clients."""
+        protocols = _PROTOCOLS if self.rule.http2 else _PROTOCOLS[1:]
+        if rule is None:
+            return self._make(protocols)
+        context = TlsContext(
+            server=True,
+            minimum=self.rule.version,
+            protocols=protocols,
+            verify="any",
+            lifetime=_LIFETIME,
+        )
+        if bundle is not None and bundle.ca:  # else no certificate is verified
+            context.trust(bundle.ca)
+        if bundle is not None and bundle.crl:
+            context.revoke(bundle.crl)
+        context.bound_depth(rule.depth)
+        return context
 
     def _make_stream_context(self) -> TlsContext:
         """Make one for connections that are passed on: of what is spoken in them nothing is known, so nothing is agreed on."""
@@ -173,7 +199,7 @@ class ServerPort:
             verify=verify,
             lifetime=_LIFETIME,
         )
-        if self.rule.verifies and self._ca:  # without a bundle every certificate fails: closed
+        if self.rule.ca and self._ca:  # without a bundle every certificate fails: closed
             context.trust(self._ca)
         return context
 
@@ -198,19 +224,25 @@ class ServerPort:
         listeners: dict[str, _Certificates] = {}
         for listener in group:
             assert listener.tls is not None
-            names = listener.tls.certificates
+            names, client = listener.tls.certificates, listener.tls.client_rule
             known = self._listeners.get(listener.hostname)
             is_stream = listener.protocol == "TLS"
             if (
                 known is None
                 or known.names != names
                 or known.is_stream != is_stream
-                or not changed.isdisjoint(names)
+                or known.client != client
+                or not changed.isdisjoint(names if client is None else (*names, client.ca))
             ):
                 scope = self._scope(listener.hostname)
-                make = self._make_stream_context if is_stream else self._make_context
-                known = _Certificates(names, secrets, make, scope, is_stream=is_stream)
-                if plain and not is_stream:
+                make = self._make_stream_context
+                if not is_stream:
+                    bundle = secrets.get(client.ca) if client is not None else None
+                    make = partial(self._make_context, client, bundle)
+                known = _Certificates(
+                    names, secrets, make, scope, is_stream=is_stream, client=client
+                )
+                if plain and not is_stream and client is None:
                     known.take(loaded)
             listeners[listener.hostname] = known
         self._listeners = listeners
@@ -236,8 +268,10 @@ class _Certificates:
         scope: bytes,
         *,
         is_stream: bool,
+        client: ir.ClientRule | None = None,
     ) -> None:
         self.names = names
+        self.client = client
         self.is_stream = is_stream
         self._make_context = make_context
         self._scope = scope

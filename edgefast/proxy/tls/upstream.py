@@ -18,8 +18,8 @@ from edgefast.proxy.process.reserved_descriptors import RESERVE, is_shortage
 __all__ = ["UpstreamContexts", "UpstreamKey", "UpstreamTlsError"]
 
 _Sans = tuple[tuple[str, str], ...]
-#: CA bundle, client certificate, allowed names, protocols that are offered, whether no certificate is verified.
-UpstreamKey = tuple[str, str, _Sans, tuple[str, ...], bool]
+#: CA bundle, client certificate, allowed names, protocols that are offered, whether no certificate is verified, depth.
+UpstreamKey = tuple[str, str, _Sans, tuple[str, ...], bool, int]
 
 
 class UpstreamTlsError(ValueError):
@@ -42,7 +42,7 @@ class UpstreamContexts:
 
         Raises UpstreamTlsError when a secret is missing or unusable, MemoryError for a shortage.
         """
-        key = (tls.ca, tls.certificate, tls.sans, protocols, tls.insecure)
+        key = (tls.ca, tls.certificate, tls.sans, protocols, tls.insecure, tls.depth)
         context = self._contexts.get(key)
         if context is None:
             try:
@@ -80,7 +80,7 @@ class UpstreamContexts:
 
 
 def _make(key: UpstreamKey, secrets: Mapping[str, ir.Secret]) -> TlsContext:
-    ca, certificate, sans, protocols, insecure = key
+    ca, certificate, sans, protocols, insecure, depth = key
     if insecure:
         context = TlsContext(server=False, protocols=protocols, verify="any")
     else:
@@ -93,6 +93,8 @@ def _make(key: UpstreamKey, secrets: Mapping[str, ir.Secret]) -> TlsContext:
         else:
             with RESERVE.lent():  # what cannot be opened is left out without a word
                 context.trust_system()
+        if depth:
+            context.bound_depth(depth - 1)
         if certificate:
             pair = _secret(secrets, certificate)
             context.add_pair(pair.certificate, pair.private_key)

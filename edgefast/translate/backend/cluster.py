@@ -376,7 +376,7 @@ def _show_certificate(
     keyring: Keyring,
 ) -> tuple[ir.UpstreamTls, tuple[ir.Secret, ...]]:
     """Add the Gateway's client certificate, which gateway.py found valid and permitted."""
-    if not certificate:
+    if not certificate or tls.certificate:  # that of the BackendTLSPolicy has priority
         return tls, secrets
     namespace, name = certificate.split("/")
     reader.secret(namespace, name)

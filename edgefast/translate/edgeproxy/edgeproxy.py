@@ -20,7 +20,12 @@ from edgefast.api.edge.edgeproxy import (
     ProxyHTTP,
 )
 from edgefast.api.edge.edgeproxy_defaults import merge_proxy_specs
-from edgefast.api.edge.edgeproxy_headers import ForwardedHeader, ProxyHeaders
+from edgefast.api.edge.edgeproxy_headers import (
+    ClientCertDetail,
+    ForwardedClientCertificate,
+    ForwardedHeader,
+    ProxyHeaders,
+)
 from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress, ProxyGRPC, ProxyGRPCRetry
 from edgefast.api.kinds import EDGE_GROUP, ref_of
 from edgefast.api.model.units import parse_duration, parse_size
@@ -66,6 +71,14 @@ _PROXY_PROTOCOL: tuple[Literal["required", "optional", "off"], ...] = (
 
 _FORWARDED: tuple[ForwardedHeader, ...] = get_args(ForwardedHeader)
 _FORWARDED_FOR: tuple[Literal["Append", "Overwrite"], ...] = ("Append", "Overwrite")
+_CLIENT_CERT: dict[str, Literal["sanitize", "forward", "append", "set", "always"]] = {
+    "Sanitize": "sanitize",
+    "ForwardOnly": "forward",
+    "AppendForward": "append",
+    "SanitizeSet": "set",
+    "AlwaysForwardOnly": "always",
+}
+_CERT_DETAILS: tuple[ClientCertDetail, ...] = get_args(ClientCertDetail)
 _REQUEST_IDS: dict[str, Literal["generate", "internal", "preserve"]] = {
     "Generate": "generate",
     "PreserveInternal": "internal",
@@ -154,6 +167,7 @@ def _check_words(spec: EdgeProxySpec, report: Report) -> None:
     http, client = spec.http or ProxyHTTP(), spec.client_address or ProxyClientAddress()
     log = spec.access_log or ProxyAccessLog()
     headers = spec.headers or ProxyHeaders()
+    cert = headers.x_forwarded_client_cert or ForwardedClientCertificate()
     retry = (spec.grpc or ProxyGRPC()).retry or ProxyGRPCRetry()
     words: tuple[tuple[str, str | None, tuple[str, ...]], ...] = (
         ("http.escapedSlashes", http.escaped_slashes, _SLASHES),
@@ -166,6 +180,11 @@ def _check_words(spec: EdgeProxySpec, report: Report) -> None:
             for at, one in enumerate(headers.forwarded or ())
         ),
         ("headers.xForwardedFor", headers.x_forwarded_for, _FORWARDED_FOR),
+        ("headers.xForwardedClientCert.mode", cert.mode, tuple(_CLIENT_CERT)),
+        *(
+            (f"headers.xForwardedClientCert.certDetailsToAdd[{at}]", one, _CERT_DETAILS)
+            for at, one in enumerate(cert.cert_details_to_add or ())
+        ),
         ("headers.requestID", headers.request_id, tuple(_REQUEST_IDS)),
         ("proxyProtocol", spec.proxy_protocol, PROXY_PROTOCOLS),
         ("accessLog.format", log.format, LOG_FORMATS),
@@ -175,7 +194,9 @@ def _check_words(spec: EdgeProxySpec, report: Report) -> None:
     )
     for path, word, known in words:
         if word is not None and word not in known:
-            absent = path.startswith(("accessLog.", "grpc.", "headers.forwarded", "tracing."))
+            absent = path.startswith(
+                ("accessLog.", "grpc.", "headers.forwarded", "tracing.")
+            ) or path.endswith("]")
             instead = "it is ignored" if absent else f"{known[0]} is used instead"
             message = f"{supported_text(word, known)}; {instead}"
             report.refuse(f"spec.{path}", "NotSupported", message)
@@ -256,8 +277,12 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
 
 def _translate_headers(headers: ProxyHeaders) -> ir.ForwardedHeaders:
     names = {one.lower() for one in headers.forwarded or () if one in _FORWARDED}
+    cert = headers.x_forwarded_client_cert
+    details = (cert.cert_details_to_add or ()) if cert else ()
     return ir.ForwardedHeaders(
         names=tuple(sorted(names)),
+        client_cert=_CLIENT_CERT.get(cert.mode or "", "sanitize") if cert else "",
+        client_cert_details=tuple(sorted(one.lower() for one in details if one in _CERT_DETAILS)),
         overwrite_for=_known(headers.x_forwarded_for, _FORWARDED_FOR) == "Overwrite",
         request_id=_REQUEST_IDS.get(headers.request_id or "", "generate"),
     )

@@ -11,6 +11,8 @@ import msgspec
 from edgefast.api.edge.load_balancer import LoadBalancer
 from edgefast.api.edge.response_rewrite import ResponseRewrite
 from edgefast.translate.ingress.auth_url import AuthUrl
+from edgefast.translate.ingress.backend_tls import BackendTls
+from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Note
 from edgefast.translate.ingress.error_annotations import ErrorPages
 from edgefast.translate.ingress.limits import Limits
@@ -107,6 +109,9 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     upstream_vhost: str = ""
     protocol: str = "HTTP"
     verifies_backend: bool = False  # proxy-ssl-verify
+    backend_tls: BackendTls | None = None  # proxy-ssl-* with proxy-ssl-secret
+    passthrough: bool = False  # ssl-passthrough
+    client_tls: ClientTls | None = None  # auth-tls-*
     custom_headers: str = ""  # "namespace/name" or a name of a ConfigMap
     mirror: str = ""
     prefix_header: str = ""  # x-forwarded-prefix

@@ -31,7 +31,9 @@ from edgefast.translate.ingress.annotation_fields import (
     Redirection,
 )
 from edgefast.translate.ingress.auth_url import AuthUrl
+from edgefast.translate.ingress.backend_tls import BackendTls, read_backend_tls
 from edgefast.translate.ingress.balancing import ALGORITHMS, translate_balancing
+from edgefast.translate.ingress.client_tls import ClientTls, read_client_tls
 from edgefast.translate.ingress.configmap import Globals, Note, parse_size
 from edgefast.translate.ingress.error_annotations import (
     ErrorPages,
@@ -112,13 +114,16 @@ _HASH_KEY = pattern(r"^[A-Za-z0-9\-_${}]*$", spaces=True)
 _SECRET_TYPE = pattern(r"auth-file|auth-map", spaces=True)
 
 
-def read_annotations(annotations: Mapping[str, str], settings: Globals) -> Annotations:
+def read_annotations(
+    annotations: Mapping[str, str], settings: Globals, namespace: str = ""
+) -> Annotations:
     """Return the annotations of an Ingress; those of other projects are left out."""
-    return _Reader(annotations, settings).read()
+    return _Reader(annotations, settings, namespace).read()
 
 
 class _Reader:
-    def __init__(self, annotations: Mapping[str, str], settings: Globals) -> None:
+    def __init__(self, annotations: Mapping[str, str], settings: Globals, namespace: str) -> None:
+        self._namespace = namespace
         self._values = Values(annotations)
         self._settings = settings
         self._notes: list[Note] = []
@@ -172,6 +177,9 @@ class _Reader:
             upstream_vhost=self._required("upstream-vhost", is_server_name),
             protocol=self._protocol(),
             verifies_backend=self._or("off", values.text, "proxy-ssl-verify", _SWITCH) == "on",
+            backend_tls=self._backend_tls(),
+            passthrough=self._or(False, values.flag, "ssl-passthrough"),
+            client_tls=self._client_tls(),
             custom_headers=self._or("", values.text, "custom-headers", BASIC),
             mirror=self._mirror(),
             prefix_header=self._prefix_header(),
@@ -226,6 +234,10 @@ class _Reader:
     def _close(self, name: str, message: str, hint: str = "") -> None:
         self._closed[name] = None
         self._note(name, f"{message}; its locations answer 503", hint)
+
+    def _close_host(self, name: str, message: str) -> None:
+        self._close(name, message)
+        self._closes_host = True
 
     def _note(self, name: str, message: str, hint: str = "") -> None:
         self._add(Note(name=name, message=message, hint=hint, error=True))
@@ -677,6 +689,21 @@ class _Reader:
         values.seen.update(("mirror-host", "mirror-request-body"))
         return target
 
+    def _backend_tls(self) -> BackendTls | None:
+        verifies = self._values.has("proxy-ssl-verify") and self._verifies()
+        return read_backend_tls(
+            self._values, self._namespace, self._close, self._warn, verifies=verifies
+        )
+
+    def _verifies(self) -> bool:
+        try:
+            return self._values.text("proxy-ssl-verify", _SWITCH) == "on"
+        except NoValue:
+            return False
+
+    def _client_tls(self) -> ClientTls | None:
+        return read_client_tls(self._values, self._namespace, self._close_host, self._warn)
+
     # --- what is not served ---
 
     def _note_others(self, made: Annotations) -> None:
@@ -708,7 +735,6 @@ class _Reader:
         elif not self._or("", self._values.text, name, lambda one: True):
             return
         self._close(name, f"not served: {CLOSING[name]}")
-        self._closes_host = self._closes_host or name == "auth-tls-secret"
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from edgefast.translate.ingress.access import Access, find_access
 from edgefast.translate.ingress.backends import (
     ENCRYPTED_PROTOCOLS,
     ServicePortKey,
+    TlsUse,
     find_encrypted,
 )
 from edgefast.translate.ingress.configmap import Globals, Note
@@ -30,11 +31,11 @@ from edgefast.translate.ingress.emit import (
     HostMade,
     Made,
     emit_gateways,
-    emit_grants,
     emit_host,
     emit_policies,
     parse_key,
 )
+from edgefast.translate.ingress.grants import emit_grants
 from edgefast.translate.ingress.lookup import ALL, Fact, LookupIndex, Owner
 from edgefast.translate.ingress.names import NoOthers, Others, TlsListener, find_names
 from edgefast.translate.ingress.rules import Findings
@@ -87,7 +88,7 @@ class IngressObjects(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     sections: Sections = Sections(())
     listeners: SortedMap[str, TlsListener] = EMPTY
     dependencies: HostDependencies = HostDependencies()
-    speaks_tls: Mapping[ServicePortKey, bool] = {}  # of the Services in dependencies.encrypted
+    speaks_tls: Mapping[ServicePortKey, TlsUse] = {}  # of the Services in dependencies.encrypted
     access_notes: SortedMap[Key, tuple[Source, tuple[Note, ...]]] = EMPTY
     void: tuple[tuple[Source, str], ...] = ()  # canaries without a primary: by, field
     tables: dict[str, SortedMap[Key, Any]] = {}
@@ -222,10 +223,10 @@ def _is_encrypted(source: Source) -> bool:
 
 def _find_encrypted(
     sources: Iterable[Source], services: Collection[Key], lookups: LookupIndex
-) -> Mapping[ServicePortKey, bool]:
+) -> Mapping[ServicePortKey, TlsUse]:
     """Tell which ports of Services get TLS: the oldest Ingress decides, canaries do not."""
     used = [
-        (upstream, source.annotations.protocol)
+        (upstream, source.annotations.protocol, source.annotations.backend_tls)
         for source in sort_sources(sources)
         if source.annotations.canary is None
         for upstream in upstreams_of(source)

@@ -30,12 +30,15 @@ from edgefast.api.model.origin import MARK
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.translate.backend.backend import ENCRYPTED, H2C
+from edgefast.translate.ingress.backend_tls import BackendTls, check_backend_secret
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.servers import Upstream
 
 #: Values of backend-protocol with TLS.
 ENCRYPTED_PROTOCOLS = ("HTTPS", "GRPCS")
 
+#: Whether a port gets TLS, or the settings of that.
+TlsUse = BackendTls | bool
 #: A namespace, a Service and the number of one of its ports.
 ServicePortKey = tuple[str, str, int]
 
@@ -49,6 +52,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     reason: Word = "BackendNotFound"
     port: ServicePort | None = None  # of a Service with endpoints
     tls: ServicePort | None = None  # a port of a Service without BackendTLSPolicy that gets TLS
+    settings: BackendTls | None = None  # of that TLS
     http2: bool = False
 
 
@@ -58,13 +62,20 @@ def find_target(
     lookup: Lookup,
     *,
     service_upstream: bool,
-    speaks_tls: Mapping[ServicePortKey, bool] = MappingProxyType({}),
+    speaks_tls: Mapping[ServicePortKey, TlsUse] = MappingProxyType({}),
     verifies: bool = False,
+    backend_tls: BackendTls | None = None,
 ) -> Target:
     """Return the target of an upstream; `protocol` as in backend-protocol, `speaks_tls`: of find_encrypted.
 
     `verifies`: proxy-ssl-verify asks for a verified certificate.
     """
+    settings = backend_tls
+    if backend_tls is not None:
+        checked = check_backend_secret(lookup.secret(backend_tls.secret), backend_tls)
+        if isinstance(checked, str):
+            return Target(wrong=f"proxy-ssl-secret: {checked}", reason="Invalid")
+        settings, verifies = checked, False
     named = f"Service {upstream.namespace}/{upstream.service}"
     service = lookup.service(upstream.key)
     if service is None:
@@ -73,8 +84,11 @@ def find_target(
         wrong = f"proxy-ssl-verify is not served; write a BackendTLSPolicy for {named}"
         return Target(wrong=wrong, reason="NotSupported")
     if service.spec.type == "ExternalName":
+        if settings is not None and protocol in ENCRYPTED_PROTOCOLS:
+            wrong = f"{named} of type ExternalName and proxy-ssl-secret is not served"
+            return Target(wrong=wrong, reason="NotSupported")
         return _find_external(upstream, service, protocol)
-    port = _find_port(service, upstream.port)
+    port = find_port(service, upstream.port)
     if port is None:
         known = ", ".join(str(one.port) for one in service.spec.ports) or "none"
         return Target(
@@ -82,8 +96,9 @@ def find_target(
         )
     wrong = _check_protocol(named, upstream, port, protocol, lookup)
     tls = protocol in ENCRYPTED_PROTOCOLS
-    if not wrong and speaks_tls.get((*upstream.key, port.port), tls) != tls:
-        other = "plain text" if tls else "TLS"
+    used = speaks_tls.get((*upstream.key, port.port), tls and (backend_tls or True))
+    if not wrong and used != (tls and (backend_tls or True)):
+        other = "TLS with other settings" if tls and used else "plain text" if tls else "TLS"
         wrong = f"{named} port {port.port} gets {other} by an older Ingress, and backend-protocol is {protocol}"
     if wrong:
         return Target(wrong=wrong, reason="UnsupportedProtocol")
@@ -96,6 +111,7 @@ def find_target(
         ref=HTTPBackendRef(name=upstream.service, namespace=upstream.namespace, port=port.port),
         port=port,
         http2=http2,
+        settings=settings,
         tls=port
         if protocol in ENCRYPTED_PROTOCOLS and not lookup.has_tls_policy(upstream.key)
         else None,
@@ -103,24 +119,28 @@ def find_target(
 
 
 def find_encrypted(
-    used: Iterable[tuple[Upstream, str]], services: Container[Key], lookup: Lookup
-) -> Mapping[ServicePortKey, bool]:
-    """Tell which ports of `services` get TLS.
+    used: Iterable[tuple[Upstream, str, BackendTls | None]],
+    services: Container[Key],
+    lookup: Lookup,
+) -> Mapping[ServicePortKey, TlsUse]:
+    """Tell which ports of `services` get TLS, and its settings.
 
-    `used`: upstreams with their backend-protocol, the oldest Ingress first, which decides.
+    `used`: upstreams with backend-protocol and proxy-ssl-*, the oldest Ingress first, which decides.
     """
-    found: dict[ServicePortKey, bool] = {}
-    for upstream, protocol in used:
+    found: dict[ServicePortKey, TlsUse] = {}
+    for upstream, protocol, settings in used:
         if upstream.key not in services:
             continue
         service = lookup.service(upstream.key)
-        port = _find_port(service, upstream.port) if service is not None else None
+        port = find_port(service, upstream.port) if service is not None else None
         if port is not None and not lookup.has_tls_policy(upstream.key):
-            found.setdefault((*upstream.key, port.port), protocol in ENCRYPTED_PROTOCOLS)
+            use = protocol in ENCRYPTED_PROTOCOLS and (settings or True)
+            found.setdefault((*upstream.key, port.port), use)
     return found
 
 
-def _find_port(service: Service, text: str) -> ServicePort | None:
+def find_port(service: Service, text: str) -> ServicePort | None:
+    """Return the port of a Service that an Ingress names by number, name or targetPort."""
     for one in service.spec.ports:
         target = one.target_port if one.target_port is not None else one.port
         if text in (str(one.port), str(target), one.name):

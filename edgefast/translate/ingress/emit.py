@@ -29,11 +29,7 @@ from edgefast.api.edge.securitypolicy import (
     SecurityPolicy,
     SecurityPolicySpec,
 )
-from edgefast.api.gateway.backendtlspolicy import (
-    BackendTLSPolicy,
-    BackendTLSPolicySpec,
-    BackendTLSPolicyValidation,
-)
+from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.gatewayclass import GatewayClass, GatewayClassSpec
 from edgefast.api.gateway.httproute import (
@@ -46,25 +42,20 @@ from edgefast.api.gateway.httproute import (
     HTTPRouteTimeouts,
 )
 from edgefast.api.gateway.httproutefilter import HTTPRouteFilter
+from edgefast.api.gateway.layer4_route import TLSRoute
 from edgefast.api.gateway.listener import (
     AllowedRoutes,
     Listener,
     ListenerTLSConfig,
     RouteNamespaces,
 )
-from edgefast.api.gateway.referencegrant import (
-    ReferenceGrant,
-    ReferenceGrantFrom,
-    ReferenceGrantSpec,
-    ReferenceGrantTo,
-)
+from edgefast.api.gateway.referencegrant import ReferenceGrant
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.origin import MARK, Origin, RuleOrigin
 from edgefast.api.model.reference import (
     GATEWAY_GROUP,
     LocalObjectReference,
-    LocalPolicyTargetReferenceWithSectionName,
     ParametersReference,
     ParentReference,
     SecretObjectReference,
@@ -72,23 +63,25 @@ from edgefast.api.model.reference import (
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.access import Access
+from edgefast.translate.ingress.backend_tls import make_tls_policy
+from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.error_pages import Page, translate_page
 from edgefast.translate.ingress.limits import make_filter, refer_to_filter
 from edgefast.translate.ingress.names import Name, Names, TlsListener
+from edgefast.translate.ingress.passthrough import find_passed, make_tls_route
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
 from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
 from edgefast.translate.ingress.sections import DEFAULT, NAME, Sections, label_of, section_of
 from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
 from edgefast.translate.ingress.traffic import is_plain, plain_annotations, translate_traffic
-from edgefast.translate.policy.backendtlspolicy import INSECURE
 from edgefast.translate.settings import Settings
+from edgefast.translate.tls.client_rule import write_client_options
 
 # Bounds of the Gateway API and of edgefast's policies.
 _RULES = 16
 _HOSTNAMES = 16
 _TARGETS = 16
-_GRANTS = 16
 #: Seconds of an EdgeProxy's trusted ranges.
 _TRUSTED = 256
 #: Tries of a request in place of "no limit".
@@ -131,6 +124,7 @@ _TABLES: dict[type[Any], str] = {
     EdgeProxy: "edge_proxies",
     Gateway: "gateways",
     HTTPRoute: "http_routes",
+    TLSRoute: "tls_routes",
     EdgeFilter: "http_route_filters",
     SecurityPolicy: "security_policies",
     BackendTrafficPolicy: "backend_traffic_policies",
@@ -181,7 +175,8 @@ class _GatewayEmitter(_Emitter):
             trusted = ProxyClientAddress(trusted_cidrs=self._globals.real_ip[:_TRUSTED])
             proxy = msgspec.structs.replace(proxy, client_address=trusted)
         if proxy.headers is None:
-            proxy = msgspec.structs.replace(proxy, headers=self._headers())
+            asks = any(one.client is not None for one in listeners.values())
+            proxy = msgspec.structs.replace(proxy, headers=self._headers(asks=asks))
         nothing, named = Origin(ingress=None), self._settings.ingress.edge_proxy
         source = Origin(ingress=ObjectRef("EdgeProxy", space, named, EDGE_GROUP))
         self._add(
@@ -198,7 +193,7 @@ class _GatewayEmitter(_Emitter):
         gateways: dict[str, list[tuple[Listener, RuleOrigin]]] = {NAME: list(self._plain())}
         for name in sorted(listeners):
             found = listeners[name]
-            one = self._listener(section_of(name), found.secret, name)
+            one = self._listener(section_of(name), found.secret, name, found.client)
             origin = RuleOrigin(ingress=found.owner, path=found.field)
             gateways.setdefault(sections.gateway(name), []).append((one, origin))
         for name in sorted(gateways):
@@ -211,7 +206,7 @@ class _GatewayEmitter(_Emitter):
         self._emit_policies(sorted(gateways))
         return Made(objects=self._objects, origins=self._origins, grants=frozenset(self._grants))
 
-    def _headers(self) -> ProxyHeaders:
+    def _headers(self, *, asks: bool) -> ProxyHeaders:
         """Return the headers about the client that nginx.tmpl sets."""
         full = self._globals.forwarded_headers and self._globals.full_forwarded_for
         return ProxyHeaders(
@@ -219,6 +214,7 @@ class _GatewayEmitter(_Emitter):
                 one
                 for one in get_args(ForwardedHeader)
                 if one != "X-Original-URI" or self._globals.original_uri
+                if asks or not one.startswith("SSL-Client-")
             ),
             x_forwarded_for="Append" if full else "Overwrite",
             request_id="PreserveOrGenerate",
@@ -234,7 +230,26 @@ class _GatewayEmitter(_Emitter):
         if default is not None:
             yield self._listener(section_of(DEFAULT), default, None), RuleOrigin(ingress=None)
 
-    def _listener(self, section: str, secret: Key, hostname: str | None) -> Listener:
+    def _listener(
+        self,
+        section: str,
+        secret: Key | None,
+        hostname: str | None,
+        client: ClientTls | None = None,
+    ) -> Listener:
+        if secret is None:
+            return Listener(
+                name=section,
+                hostname=hostname,
+                port=self._settings.ingress.https_port,
+                protocol="TLS",
+                tls=ListenerTLSConfig(mode="Passthrough"),
+                allowed_routes=AllowedRoutes(namespaces=RouteNamespaces(from_="All")),
+            )
+        options: dict[str, str] = {}
+        if client is not None and client.rule is not None:
+            self._grant("Gateway", self._settings.namespace, "Secret", client.secret)
+            options = write_client_options("/".join(client.secret), client.rule)
         self._grant("Gateway", self._settings.namespace, "Secret", secret)
         ref = SecretObjectReference(namespace=secret[0], name=secret[1])
         return Listener(
@@ -242,7 +257,7 @@ class _GatewayEmitter(_Emitter):
             hostname=hostname,
             port=self._settings.ingress.https_port,
             protocol="HTTPS",
-            tls=ListenerTLSConfig(certificate_refs=(ref,)),
+            tls=ListenerTLSConfig(certificate_refs=(ref,), options=options),
             allowed_routes=AllowedRoutes(namespaces=RouteNamespaces(from_="All")),
         )
 
@@ -279,6 +294,8 @@ class _HostEmitter(_Emitter):
         self._emit_host(server, names)
         if server.host in names.www:
             self._emit_www(*names.www[server.host], server.host)
+        if server.passthrough is not None and server.host in names.listeners:
+            self._emit_passthrough(server, server.passthrough)
         own = {one.name for one in names.by_host[server.host]}
         own |= {names.www[server.host][0].name} if server.host in names.www else set()
         shared: Objects = {
@@ -305,20 +322,11 @@ class _HostEmitter(_Emitter):
         )
 
     def _tls_policies(self) -> Iterator[BackendTLSPolicy]:
-        """Give a BackendTLSPolicy for each port that gets TLS without verification; findings have noted it."""
-        for (namespace, service, number), port in sorted(self._findings.encrypted.items()):
-            target = LocalPolicyTargetReferenceWithSectionName(
-                group="", kind="Service", name=service, section_name=port or None
-            )
-            validation = BackendTLSPolicyValidation(
-                well_known_ca_certificates="System", hostname=f"{service}.{namespace}.svc"
-            )
-            yield BackendTLSPolicy(
-                metadata=ObjectMeta(name=f"{service}{MARK}-{number}", namespace=namespace),
-                spec=BackendTLSPolicySpec(
-                    target_refs=(target,), validation=validation, options={INSECURE: "true"}
-                ),
-            )
+        """Give a BackendTLSPolicy for each port that gets TLS; findings have noted what is not verified."""
+        for (namespace, service, number), (port, tls) in sorted(
+            self._findings.encrypted.items(), key=lambda one: one[0]
+        ):
+            yield make_tls_policy((namespace, service), number, port, tls)
 
     def _emit_host(self, server: Server, names: Names) -> None:
         host = server.host
@@ -342,6 +350,25 @@ class _HostEmitter(_Emitter):
                         f"-{number}.{at}" if number or at else ""
                     )
                     self._emit_routes(drafts, part, scheme, label)
+
+    def _emit_passthrough(self, server: Server, owner: Source) -> None:
+        """Pass the TLS connections of a host through."""
+        if server.host.startswith("*."):
+            return
+        found = find_passed(server, owner, self._findings.lookup)
+        if found.ref is None:
+            message = f"{found.wrong}; TLS connections for {server.host} are closed"
+            note = Note(name=found.field, message=message, error=True, reason=found.reason)
+            self._findings.note(found.source, note)
+            return
+        parent = ParentReference(
+            namespace=self._settings.namespace,
+            name=self._sections.gateway(server.host),
+            section_name=section_of(server.host),
+        )
+        route = make_tls_route(server.host, found, found.ref, parent)
+        rule = RuleOrigin(ingress=found.source.ref, path=found.field)
+        self._add(route, Origin(ingress=found.source.ref, path="spec", rules=(rule,)))
 
     def _emit_www(self, name: Name, owner: Source, target: str) -> None:
         redirect = redirect_to_name(target, self._globals.redirect_code)
@@ -577,26 +604,6 @@ class _PolicyEmitter(_Emitter):
     def _policy_meta(self, source: Source, kind: str, number: int) -> ObjectMeta:
         name = f"{source.ingress.metadata.name}{MARK}-{kind}-{number}"
         return ObjectMeta(name=name, namespace=source.namespace)
-
-
-# --- grants ---
-
-
-def emit_grants(
-    kind: str, namespace: str, to_kind: str, to: str, names: Iterable[str]
-) -> list[ReferenceGrant]:
-    """Return the ReferenceGrants from a kind and namespace to objects (sorted) of another one."""
-    group = EDGE_GROUP if to_kind == "Backend" else ""
-    source_group = EDGE_GROUP if kind == "SecurityPolicy" else GATEWAY_GROUP
-    made = []
-    for number, part in enumerate(_chunks(list(names), _GRANTS)):
-        spec = ReferenceGrantSpec(
-            from_=(ReferenceGrantFrom(group=source_group, kind=kind, namespace=namespace),),
-            to=tuple(ReferenceGrantTo(group=group, kind=to_kind, name=one) for one in part),
-        )
-        name = f"{kind.lower()}.{namespace}{MARK}-{to_kind}-{number}"
-        made.append(ReferenceGrant(metadata=ObjectMeta(name=name, namespace=to), spec=spec))
-    return made
 
 
 def _deny_others(given: Authorization | None, *, any_one: bool) -> Authorization | None:

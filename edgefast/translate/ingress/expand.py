@@ -204,7 +204,9 @@ def _parse(ingress: Ingress, globals_: Globals, known: Source | None) -> Source:
         return known
     if ingress.closed is not None:
         return Source(ingress=ingress, annotations=Annotations())
-    annotations = read_annotations(ingress.metadata.annotations, globals_)
+    annotations = read_annotations(
+        ingress.metadata.annotations, globals_, ingress.metadata.namespace
+    )
     return Source(ingress=ingress, annotations=annotations)
 
 

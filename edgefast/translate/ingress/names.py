@@ -16,6 +16,7 @@ import msgspec
 
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
+from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Note
 from edgefast.translate.ingress.lookup import covers
 from edgefast.translate.ingress.sections import DEFAULT
@@ -36,9 +37,10 @@ class TlsListener(msgspec.Struct, frozen=True, kw_only=True):
     """A TLS listener with a host name."""
 
     name: str
-    secret: Key
+    secret: Key | None  # None: TLS is passed through
     owner: ObjectRef
     field: str
+    client: ClientTls | None = None  # the rule for client certificates
 
 
 class Names(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +98,15 @@ class _Builder:
         for host in sorted(self._servers):
             for name in (host, *aliases[host]):
                 self._add_listener(self._servers[host], name)
+        for host in sorted(self._servers):
+            self._check_client(self._servers[host], aliases[host])
+            for late in self._servers[host].late_passthrough:
+                message = "no effect: the first Ingress of the host does not have it, and decides"
+                self._note(
+                    self._servers[host],
+                    late,
+                    Note(name="ssl-passthrough", message=message, error=True),
+                )
         by_host = {
             host: [self._name(self._servers[host], name) for name in (host, *aliases[host])]
             for host in sorted(self._servers)
@@ -132,16 +143,51 @@ class _Builder:
         )
 
     def _add_listener(self, server: Server, name: str) -> None:
-        certificate = self._securing.get(name, server).certificate
+        certificate, passes = self._securing.get(name, server).certificate, server.passthrough
+        if passes is not None and name == server.host:
+            if not name.startswith("*."):
+                field = _annotation("ssl-passthrough")
+                self._listeners[name] = TlsListener(
+                    name=name, secret=None, owner=passes.ref, field=field
+                )
+                return
+            message = "no effect on a wildcard host, as in ingress-nginx; TLS is terminated"
+            self._note(server, passes, Note(name="ssl-passthrough", message=message))
         if certificate is None or not self._covered(server, name):
             return
         secret = certificate.secret or self._default
         if secret is not None:
             self._listeners[name] = TlsListener(
-                name=name, secret=secret, owner=certificate.owner.ref, field=certificate.field
+                name=name,
+                secret=secret,
+                owner=certificate.owner.ref,
+                field=certificate.field,
+                client=_rule_of(server),
             )
         if certificate.secret is None and name == server.host:
             self._note_default(server)
+
+    def _check_client(self, server: Server, aliases: list[str]) -> None:
+        """Close a host that cannot have its rule for client certificates, and names of it for TLS."""
+        client, owner = server.client_tls, server.client
+        if client is None or owner is None:
+            return
+        wrong = server.client_wrong
+        if not wrong and client.rule is not None and server.host not in self._listeners:
+            wrong = "the host has no certificate in spec.tls"
+        if wrong:
+            server.closed_by = server.closed_by or owner
+            message = f"{wrong}; all locations of {server.host} answer 503"
+            note = Note(name="auth-tls-secret", message=message, error=True, reason="NotSupported")
+            self._note(server, owner, note)
+        elif client.rule is not None:
+            for alias in aliases:
+                if alias not in self._listeners:
+                    message = f"the certificate does not cover the alias {alias}; requests for it over TLS get 404"
+                    note = Note(
+                        name="auth-tls-secret", message=message, error=True, reason="NotSupported"
+                    )
+                    self._note(server, owner, note)
 
     def _note_default(self, server: Server) -> None:
         """Note that a host has the default certificate, and what that means for clients."""
@@ -167,7 +213,9 @@ class _Builder:
 
     def _name(self, server: Server, name: str) -> Name:
         return Name(
-            name=name, redirects=self._redirects(server, name), listener=self._listener_of(name)
+            name=name,
+            redirects=self._redirects(server, name),
+            listener=self._listener_of(name, server),
         )
 
     def _redirects(self, server: Server, name: str) -> bool:
@@ -183,9 +231,11 @@ class _Builder:
         wildcard = _wildcard_above(name)
         return (self._servers.get(wildcard) or self._others.server(wildcard)) if wildcard else None
 
-    def _listener_of(self, name: str) -> str | None:
+    def _listener_of(self, name: str, server: Server | None = None) -> str | None:
+        if server is not None and _rule_of(server) is not None and name not in self._listeners:
+            return None  # the listener of other hosts does not ask for certificates
         if name in self._listeners:
-            return name
+            return name if self._listeners[name].secret is not None else None
         above = _wildcard_above(name)
         if above in self._listeners or self._others.listens(above):
             return above
@@ -221,3 +271,13 @@ class _Builder:
 def _wildcard_above(name: str) -> str:
     first, _, parent = name.partition(".")
     return f"*.{parent}" if first != "*" else ""
+
+
+def _rule_of(server: Server) -> ClientTls | None:
+    """Return the rule for client certificates that a host can have."""
+    client = server.client_tls
+    return None if client is None or client.rule is None or server.client_wrong else client
+
+
+def _annotation(name: str) -> str:
+    return f"metadata.annotations[nginx.ingress.kubernetes.io/{name}]"

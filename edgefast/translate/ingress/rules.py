@@ -38,7 +38,8 @@ from edgefast.api.gateway.httproutefilter import (
 from edgefast.api.model.origin import RuleOrigin
 from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.annotations import Annotations
-from edgefast.translate.ingress.backends import ServicePortKey, Target, find_target
+from edgefast.translate.ingress.backend_tls import BackendTls
+from edgefast.translate.ingress.backends import ServicePortKey, Target, TlsUse, find_target
 from edgefast.translate.ingress.canary import Share, split_shares
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.cors import match_origins, translate_cors
@@ -100,7 +101,7 @@ class Findings:
         lookup: Lookup,
         ports: tuple[int, int],
         find_access: Callable[[Source], Access],
-        speaks_tls: Mapping[ServicePortKey, bool],
+        speaks_tls: Mapping[ServicePortKey, TlsUse],
     ) -> None:
         """`speaks_tls`: of `backends.find_encrypted`."""
         self.servers = servers
@@ -109,8 +110,8 @@ class Findings:
         self.ports = ports
         self.access_of = find_access
         self.backends: dict[str, Backend] = {}
-        #: Ports of Services that get TLS without verification, with their names.
-        self.encrypted: dict[ServicePortKey, str] = {}
+        #: Ports of Services that get TLS, with their names and the settings of an Ingress.
+        self.encrypted: dict[ServicePortKey, tuple[str, BackendTls | None]] = {}
         self._speaks_tls = speaks_tls
         #: By Ingress: notes about an annotation, or about a field (with a dot or bracket in its name).
         self.notes: dict[Source, dict[Note, None]] = {}
@@ -130,12 +131,19 @@ class Findings:
             service_upstream=annotations.service_upstream,
             speaks_tls=self._speaks_tls,
             verifies=annotations.verifies_backend,
+            backend_tls=annotations.backend_tls,
         )
-        if found.tls is not None or (found.backend is not None and found.backend.spec.tls):
+        verified = found.settings is not None and found.settings.verifies
+        if not verified and (
+            found.tls is not None or (found.backend is not None and found.backend.spec.tls)
+        ):
             message = "the certificate of the backend is not verified, as in ingress-nginx; write a BackendTLSPolicy for its Service"
             self.note(source, Note(name="backend-protocol", message=message))
+        if annotations.backend_tls and found.port and self.lookup.has_tls_policy(upstream.key):
+            message = "no effect: the BackendTLSPolicy of the Service decides"
+            self.note(source, Note(name="proxy-ssl-secret", message=message))
         if found.tls is not None:
-            self.encrypted[*upstream.key, found.tls.port] = found.tls.name
+            self.encrypted[*upstream.key, found.tls.port] = (found.tls.name, found.settings)
         if found.backend is not None:
             meta = found.backend.metadata
             self.backends[f"{meta.namespace}/{meta.name}"] = found.backend
@@ -173,6 +181,13 @@ class _Host:
 
     def draft(self) -> Iterator[Draft]:
         _, places = arrange(self._server, self._is_closed)
+        client = self._server.client_tls
+        if self._scheme == "http" and client and client.rule and client.rule.subject:
+            # No subject matches without TLS.
+            for place in places:
+                source = place.location.source
+                yield self._answer(source, _annotation("auth-tls-match-cn"), place.match, 403)
+            return
         yield from self._draft_root(places)
         for place in places:
             page = self._find_page(place)
@@ -675,6 +690,9 @@ class _Host:
         removes = ["proxy"]
         if annotations.basic is not None and self._guard(place.path) == "all":
             removes.append("authorization")
+        client = self._server.client_tls
+        if client is not None and client.rule is not None and not client.passes:
+            removes.append("ssl-client-cert")
         headers = HTTPHeaderFilter(set=tuple(sets), remove=tuple(removes))
         return HTTPRouteFilter(type="RequestHeaderModifier", request_header_modifier=headers)
 

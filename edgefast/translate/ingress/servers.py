@@ -21,6 +21,7 @@ from edgefast.api.model.units import parse_timestamp
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.annotations import Annotations, Canary
+from edgefast.translate.ingress.client_tls import ClientTls, check_client_secret
 from edgefast.translate.ingress.lookup import LookupIndex, covers
 
 #: The host of requests that no Ingress names.
@@ -98,8 +99,17 @@ class Server(msgspec.Struct, kw_only=True, eq=False):
     alias_owner: Source | None = None
     www: Source | None = None  # the Ingress that redirects between the name with and without www
     certificate: Certificate | None = None
+    passthrough: Source | None = None  # the first Ingress of the host, if its TLS is passed through
+    late_passthrough: tuple[Source, ...] = ()  # later Ingresses that ask for it, without effect
+    client: Source | None = None  # the first Ingress with auth-tls-secret
+    client_wrong: str = ""  # why its rule cannot be served
     closed_by: Source | None = None  # the first Ingress whose annotation closes all of the host
     shadowed: list[tuple[Source, str, Source]] = []  # what an older Ingress owns: by, field, owner
+
+    @property
+    def client_tls(self) -> ClientTls | None:
+        """Return the rule for client certificates."""
+        return None if self.client is None else self.client.annotations.client_tls
 
 
 class Servers(msgspec.Struct, frozen=True, kw_only=True):
@@ -230,13 +240,21 @@ class _Builder:
                     upstream=default,
                     automatic=True,
                 )
-                self._servers[host] = Server(host=host, locations=[made])
+                passes = source if source.annotations.passthrough else None
+                self._servers[host] = Server(host=host, locations=[made], passthrough=passes)
+            elif source.annotations.passthrough and self._servers[host].passthrough is None:
+                self._servers[host].late_passthrough += (source,)
 
     def _add_host_settings(self, source: Source) -> None:
         for rule in source.ingress.spec.rules:
             server = self._servers[rule.host or CATCH_ALL]
             if not server.aliases and source.annotations.aliases:
                 server.aliases, server.alias_owner = source.annotations.aliases, source
+            client = source.annotations.client_tls
+            if client is not None and server.client is None:
+                server.client = source
+                secret = self._lookups.of("host", server.host).secret(client.secret)
+                server.client_wrong = check_client_secret(secret, client.secret)
             if source.annotations.closes_host and server.closed_by is None:
                 server.closed_by = source
             if server.certificate is None and server.host != CATCH_ALL and source.ingress.spec.tls:

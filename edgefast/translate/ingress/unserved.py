@@ -19,7 +19,6 @@ CRITICAL = (
 
 #: Annotations that decide access. The locations of the Ingress answer 503.
 CLOSING: Mapping[str, str] = {
-    "auth-tls-secret": "client certificates of one host are not served",
     "enable-modsecurity": "requests are not inspected",
     "enable-owasp-core-rules": "requests are not inspected",
 }
@@ -33,20 +32,10 @@ PARTS = frozenset(
         "auth-keepalive-requests",
         "auth-keepalive-share-vars",
         "auth-keepalive-timeout",
-        "auth-tls-error-page",
-        "auth-tls-match-cn",
-        "auth-tls-pass-certificate-to-upstream",
-        "auth-tls-verify-client",
-        "auth-tls-verify-depth",
         "limit-rate-after",
         "modsecurity-transaction-id",
         "opentelemetry-operation-name",
         "opentelemetry-trust-incoming-span",
-        "proxy-ssl-ciphers",
-        "proxy-ssl-name",
-        "proxy-ssl-protocols",
-        "proxy-ssl-server-name",
-        "proxy-ssl-verify-depth",
         "upstream-hash-by-subset",
         "upstream-hash-by-subset-size",
     }
@@ -55,7 +44,6 @@ PARTS = frozenset(
 #: Annotations without effect, as errors: requests get more than the author expects.
 LOST: Mapping[str, str] = {
     "limit-rate": "the bandwidth of a response is not limited",
-    "ssl-passthrough": "edgefast terminates TLS; write a TLSRoute to pass it through",
 }
 
 #: Annotations without effect, as warnings.
@@ -64,7 +52,6 @@ DIFFERS: Mapping[str, str] = {
     "fastcgi-index": "FastCGI is not supported",
     "fastcgi-params-configmap": "FastCGI is not supported",
     "proxy-http-version": "backends get HTTP/1.1 or HTTP/2",
-    "proxy-ssl-secret": "write a BackendTLSPolicy for the Service",
     "ssl-ciphers": "cipher suites are fixed",
     "ssl-prefer-server-ciphers": "cipher suites are fixed",
 }

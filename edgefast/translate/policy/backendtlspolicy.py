@@ -40,6 +40,13 @@ from edgefast.translate.tls.keyring import Keyring, join_bundles
 #: The option that switches verification off, with the value "true".
 INSECURE = f"{EDGE_GROUP}/insecure-skip-verify"
 
+#: The option that names a Secret with the certificate for backends, in the namespace of the policy.
+CLIENT_CERTIFICATE = f"{EDGE_GROUP}/client-certificate"
+#: The option with the most certificates between that of the backend and an authority.
+DEPTH = f"{EDGE_GROUP}/verify-depth"
+MAX_DEPTH = 16
+_OPTIONS = (INSECURE, CLIENT_CERTIFICATE, DEPTH)
+
 Target = tuple[str, str, str]  # namespace, Service, port name or ""
 
 
@@ -172,13 +179,17 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
     fate = "requests to its targets get 500"
     refuse_unserved(policy, report, fate, reason="Invalid", condition="Invalid")
     for key in sorted(policy.spec.options):
-        message = f'"{key}" (supported: {INSECURE})'
+        message = f'"{key}" (supported: {", ".join(_OPTIONS)})'
         if key == INSECURE:
             _check_insecure(policy, report)
+        elif key in _OPTIONS:
+            continue
         elif is_foreign_option(key):
             report.warn(f"spec.options[{key}]", "NotSupported", message)
         else:
             report.refuse(f"spec.options[{key}]", "Invalid", message)
+    shown = _find_client_certificate(policy, reader, keyring, report)
+    depth = _read_depth(policy, report)
     broken = report.refused[missing:]
     validation = policy.spec.validation
     return PolicyOutcome(
@@ -194,9 +205,11 @@ def _translate(policy: BackendTLSPolicy, reader: Reader, keyring: Keyring) -> Po
             sni=validation.hostname,
             ca=authority.name if authority else "",
             sans=names,
+            certificate=shown.name if shown else "",
             insecure=policy.spec.options.get(INSECURE) == "true",
+            depth=depth,
         ),
-        secrets=(authority,) if authority else (),
+        secrets=tuple(one for one in (authority, shown) if one is not None),
     )
 
 
@@ -206,6 +219,33 @@ def _check_insecure(policy: BackendTLSPolicy, report: Report) -> None:
         report.warn(path, "Invalid", UNVERIFIED, f"remove the option, and {UNVERIFIED_HINT}")
     elif value != "false":
         report.refuse(path, "Invalid", f'"{value[:32]}" (expected true or false)')
+
+
+def _find_client_certificate(
+    policy: BackendTLSPolicy, reader: Reader, keyring: Keyring, report: Report
+) -> ir.Secret | None:
+    name = policy.spec.options.get(CLIENT_CERTIFICATE)
+    if name is None:
+        return None
+    namespace = policy.metadata.namespace
+    reader.secret(namespace, name)
+    found = keyring.certificate(namespace, name, any_type=True)
+    if isinstance(found, str):
+        report.refuse(f"spec.options[{CLIENT_CERTIFICATE}]", "InvalidClientCertificateRef", found)
+        return None
+    return found.secret
+
+
+def _read_depth(policy: BackendTLSPolicy, report: Report) -> int:
+    """Return the depth, plus one; 0 without the option."""
+    text = policy.spec.options.get(DEPTH)
+    if text is None:
+        return 0
+    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= MAX_DEPTH):
+        message = f'"{text[:32]}" (allowed: 0 to {MAX_DEPTH})'
+        report.refuse(f"spec.options[{DEPTH}]", "Invalid", message)
+        return 1
+    return int(text) + 1
 
 
 def _name_of(outcome: PolicyOutcome) -> str:

@@ -152,6 +152,21 @@ def parse_bundle(bundle: bytes) -> bytes | str:
     return _write(authorities)
 
 
+def check_revocation_lists(lists: bytes) -> str:
+    """Return what is wrong with revocation lists in PEM, "" if nothing is."""
+    if len(lists) > MAX_PEM:
+        return "it is larger than 1 MiB"
+    parts = lists.split(b"-----BEGIN X509 CRL-----")[1:]
+    if not parts:
+        return "it has no PEM revocation list"
+    for number, part in enumerate(parts):
+        try:
+            x509.load_pem_x509_crl(b"-----BEGIN X509 CRL-----" + part)
+        except ValueError:
+            return f"revocation list {number + 1} is not valid"
+    return ""
+
+
 def _write(certificates: Iterable[x509.Certificate]) -> bytes:
     return b"".join(one.public_bytes(Encoding.PEM) for one in certificates)
 

@@ -54,14 +54,14 @@ class Keyring:
                 if self._holder(use[1], use[2], use[3]) is known[0]:
                     self._known[use] = known
 
-    def certificate(self, namespace: str, name: str) -> Certified | str:
-        """Return the certificate of a Secret, or what is wrong with it."""
+    def certificate(self, namespace: str, name: str, *, any_type: bool = False) -> Certified | str:
+        """Return the certificate of a Secret, or what is wrong with it; `any_type`: the type of the Secret does not matter."""
         secret = self._snapshot.secrets.get((namespace, name))
         if secret is None:
             return f"Secret {namespace}/{name} not found"
-        use = ("pair", "Secret", namespace, name)
+        use = ("any pair" if any_type else "pair", "Secret", namespace, name)
         if use not in self._known:
-            self._known[use] = (secret, _certify(secret))
+            self._known[use] = (secret, _certify(secret, any_type=any_type))
         found = self._known[use][1]
         assert not isinstance(found, ir.Secret)
         return found
@@ -77,6 +77,18 @@ class Keyring:
         use = ("bundle", kind, namespace, name)
         if use not in self._known:
             self._known[use] = (holder, _bundle(kind, holder))
+        found = self._known[use][1]
+        assert not isinstance(found, Certified)
+        return found
+
+    def clients(self, namespace: str, name: str) -> ir.Secret | str:
+        """Return the authorities (ca.crt) and revocation lists (ca.crl) of a Secret for clients, or what is wrong with them."""
+        secret = self._snapshot.secrets.get((namespace, name))
+        if secret is None:
+            return f"Secret {namespace}/{name} not found"
+        use = ("clients", "Secret", namespace, name)
+        if use not in self._known:
+            self._known[use] = (secret, _clients(secret))
         found = self._known[use][1]
         assert not isinstance(found, Certified)
         return found
@@ -108,12 +120,12 @@ def join_bundles(bundles: Iterable[ir.Secret]) -> ir.Secret | None:
     return ir.Secret(name=f"bundle/{digest.hexdigest()}", ca=text)
 
 
-def _certify(secret: Secret) -> Certified | str:
+def _certify(secret: Secret, *, any_type: bool) -> Certified | str:
     from edgefast.translate.tls.certificate import parse_pair
     from edgefast.translate.tls.staple import parse_staple
 
     name = f"{secret.metadata.namespace}/{secret.metadata.name}"
-    if secret.type != TLS_TYPE:
+    if secret.type != TLS_TYPE and not any_type:
         return f"Secret {name} has type {secret.type} (required: {TLS_TYPE})"
     chain, key = secret.value("tls.crt"), secret.value("tls.key")
     if not chain or not key:
@@ -146,3 +158,17 @@ def _bundle(kind: str, holder: _Holder) -> ir.Secret | str:
     if isinstance(read, str):
         return f"{kind} {name}: {read}"
     return ir.Secret(name=f"{kind.lower()}/{name}", ca=read)
+
+
+def _clients(secret: Secret) -> ir.Secret | str:
+    from edgefast.translate.tls.certificate import check_revocation_lists
+
+    found = _bundle("Secret", secret)
+    if isinstance(found, str):
+        return found
+    lists = secret.value("ca.crl") or b""
+    wrong = check_revocation_lists(lists) if lists else ""
+    name = f"{secret.metadata.namespace}/{secret.metadata.name}"
+    if wrong:
+        return f"Secret {name}: ca.crl: {wrong}"
+    return ir.Secret(name=f"clients/{name}", ca=found.ca, crl=lists)

@@ -32,6 +32,7 @@ from edgefast.translate.deps.referencegrant import (
 )
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import is_foreign_option
+from edgefast.translate.tls.client_rule import CLIENT_OPTIONS, translate_client_rule
 from edgefast.translate.tls.keyring import STAPLE_KEY, Certified, Keyring, join_bundles
 
 #: Key of `tls.options` for the lowest TLS version that clients may speak.
@@ -77,6 +78,20 @@ def translate_tls(
         authority = _translate_validation(gateway, validation, where, world, keyring, mine)
         if mine is not report:
             _report_set(mine, report)
+    where = f"{path}.tls.options"
+
+    def permits(namespace: str, name: str) -> bool:
+        return _permits(owner, world, "Secret", namespace, name)
+
+    client = translate_client_rule(tls.options, where, permits, keyring, report)
+    if client is not None and listener.protocol != "HTTPS":
+        message = f"needs protocol HTTPS, and the listener has {listener.protocol}"
+        report.refuse(f"{where}[{CLIENT_OPTIONS[0]}]", "Forbidden", message)
+        client = None
+    elif client is not None and validation is not None:
+        message = "must not be set beside spec.tls.frontend of the Gateway for this port"
+        report.refuse(f"{where}[{CLIENT_OPTIONS[0]}]", "Forbidden", message)
+        client = None
     insecure = validation is not None and validation.mode == "AllowInsecureFallback"
     return TlsOutcome(
         tls=ir.ListenerTls(
@@ -84,8 +99,13 @@ def translate_tls(
             min_version=_translate_options(tls, path, report),
             client_ca=authority.name if authority else "",
             client_insecure_fallback=insecure and authority is not None,
+            client_rule=client[0] if client else None,
         ),
-        secrets=(*certificates, *([authority] if authority else [])),
+        secrets=(
+            *certificates,
+            *([authority] if authority else []),
+            *([client[1]] if client else []),
+        ),
         doubtful=doubtful,
         hidden=mine.problems if mine is not report else (),
     )
@@ -177,12 +197,15 @@ def _with_staple(found: Certified, where: str, now: int, report: Report) -> ir.S
 
 def _translate_options(tls: ListenerTLSConfig, path: str, report: Report) -> TlsVersion:
     version: TlsVersion = "1.2"
+    known = (MIN_VERSION, *CLIENT_OPTIONS)
     for key, value in sorted(tls.options.items()):
         where = f"{path}.tls.options[{key}]"
+        if key in CLIENT_OPTIONS:
+            continue
         if key != MIN_VERSION and is_foreign_option(key):
-            report.warn(where, "NotSupported", f'"{key}" (supported: {MIN_VERSION})')
+            report.warn(where, "NotSupported", f'"{key}" (supported: {", ".join(known)})')
         elif key != MIN_VERSION:
-            message, hint = supported_text(key, (MIN_VERSION,)), did_you_mean(key, (MIN_VERSION,))
+            message, hint = supported_text(key, known), did_you_mean(key, known)
             report.refuse(where, "NotSupported", message, hint, condition="UnsupportedValue")
         elif value in _VERSIONS:
             version = _VERSIONS[value]

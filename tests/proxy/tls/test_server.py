@@ -9,7 +9,7 @@ import pytest
 
 from edgefast import ir
 from edgefast.proxy.tls.certificates import read_facts
-from edgefast.proxy.tls.server import ServerPort, ServerTls, load_secret
+from edgefast.proxy.tls.server import ServerPort, ServerTls, check_secret, load_secret
 from proxy.tls.conftest import Serve
 from proxy.tls.site import CA, OTHER_CA, adopt, client, listener, secret
 
@@ -240,3 +240,33 @@ def test_another_bundle_makes_another_port(serve: Serve) -> None:
     server.shake(client(pair=OTHER_CA.issue("someone")), "a.test")
     with pytest.raises(REFUSED):
         server.shake(client(pair=CA.issue("someone")), "a.test")
+
+
+# --- client certificates of one listener --------------------------------------------------------------
+
+
+def test_a_rule_of_one_listener_asks_there_alone(serve: Serve) -> None:
+    """Handshakes succeed with any certificate, and without one; requests are checked later."""
+    bundle = ir.Secret(name="ca", ca=CA.bundle)
+    rule = ir.ClientRule(ca="ca")
+    other = secret("other", CA.issue("b.test"))
+    listeners = (listener("a.test", "a", client_rule=rule), listener("b.test", "other"))
+    server = serve(adopt(*listeners, a=A, ca=bundle, other=other))
+    for pair in (None, CA.issue("someone"), OTHER_CA.issue("someone")):
+        assert server.shake(client(pair=pair), "a.test").asked
+    assert not server.shake(client(), "b.test").asked
+
+
+def test_other_authorities_of_one_listener_make_another_port() -> None:
+    """Connections of the old port end (HttpSettings.tls_drain)."""
+    tls, rule = ServerTls(), ir.ClientRule(ca="ca")
+    one = listener("a.test", "a", client_rule=rule)
+    secrets = {"a": A, "ca": ir.Secret(name="ca", ca=CA.bundle)}
+    first = tls.adopt([one], secrets, frozenset(secrets))[443, ()]
+    assert tls.adopt([one], secrets, frozenset({"a"}))[443, ()] is first
+    secrets = {**secrets, "ca": ir.Secret(name="ca", ca=OTHER_CA.bundle)}
+    assert tls.adopt([one], secrets, frozenset({"ca"}))[443, ()] is not first
+
+
+def test_a_secret_with_an_invalid_revocation_list_is_refused() -> None:
+    assert check_secret(ir.Secret(name="ca", ca=CA.bundle, crl=b"no list"))

@@ -78,7 +78,7 @@ def test_of_some_invalid_values_the_ingress_is_not_served(name: str, value: str)
         ({"auth_type": "basic"}, "auth-secret"),
         ({"auth_type": "digest", "auth_secret": "a"}, "auth-type"),
         ({"auth_url": "http://a/b", "auth_method": "post"}, "auth-method"),
-        ({"auth_tls_secret": "a/b"}, "auth-tls-secret"),
+        ({"auth_tls_secret": "a"}, "auth-tls-secret"),
         ({"enable_modsecurity": "true"}, "enable-modsecurity"),
         ({"backend_protocol": "FCGI"}, "backend-protocol"),
     ],
