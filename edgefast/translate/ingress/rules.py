@@ -66,6 +66,7 @@ from edgefast.translate.ingress.response_rewrite import absolute_locations
 from edgefast.translate.ingress.responseheaders import find_custom_headers
 from edgefast.translate.ingress.rewrite import translate_rewrite
 from edgefast.translate.ingress.servers import Location, Server, Servers, Source, Upstream
+from edgefast.translate.ingress.values import annotation_path
 
 #: Which access rules a rule has: none, the lists of addresses, or all.
 Guard = Literal["open", "lists", "all"]
@@ -186,7 +187,7 @@ class _Host:
             # No subject matches without TLS.
             for place in places:
                 source = place.location.source
-                yield self._answer(source, _annotation("auth-tls-match-cn"), place.match, 403)
+                yield self._answer(source, annotation_path("auth-tls-match-cn"), place.match, 403)
             return
         yield from self._draft_root(places)
         for place in places:
@@ -268,7 +269,7 @@ class _Host:
                 continue
             match = HTTPPathMatch(type="Exact", value="/")
             redirect = redirect_to_root(source.annotations.app_root)
-            field = _annotation("app-root")
+            field = annotation_path("app-root")
             yield self._redirect(source, field, match, redirect)
             return
 
@@ -293,7 +294,7 @@ class _Host:
             )
             yield self._redirect(source, location.field, place.match, redirect)
         elif annotations.snippet.code:
-            field, snippet = _annotation("configuration-snippet"), annotations.snippet
+            field, snippet = annotation_path("configuration-snippet"), annotations.snippet
             yield from self._draft_preflights(place, source)
             if snippet.url:
                 redirect = redirect_to_url(snippet.url, snippet.code)
@@ -306,12 +307,14 @@ class _Host:
             if found.template:
                 redirect = redirect_to_template(found.template, found.code)
             yield from self._draft_preflights(place, source)
-            yield self._redirect(source, _annotation(found.name), place.match, redirect)
+            yield self._redirect(source, annotation_path(found.name), place.match, redirect)
         else:
             yield from self._draft_preflights(place, source)
             rewritten = self._rewrite(place, source)
             if isinstance(rewritten, Redirect):
-                yield self._redirect(source, _annotation("rewrite-target"), place.match, rewritten)
+                yield self._redirect(
+                    source, annotation_path("rewrite-target"), place.match, rewritten
+                )
             else:
                 yield from self._draft_https(place, source, rewritten)
 
@@ -327,7 +330,7 @@ class _Host:
             if pattern:
                 headers = (HTTPHeaderMatch(type="RegularExpression", name="origin", value=pattern),)
             match = msgspec.structs.replace(self._match(place.match, headers), method="OPTIONS")
-            made = self._answer(source, _annotation("enable-cors"), place.match, 204)
+            made = self._answer(source, annotation_path("enable-cors"), place.match, 204)
             yield msgspec.structs.replace(made, match=match, filters=(*made.filters, cors))
 
     def _closing(self, place: Place, source: Source, access: Access) -> str:
@@ -351,16 +354,16 @@ class _Host:
             if name == "ConfigMap":
                 return "metadata.annotations"
             if name not in _AUTHENTICATION or not open_ or source.annotations.closes_no_auth:
-                return _annotation(name)
+                return annotation_path(name)
         if access.closed and (
             access.closed not in _AUTHENTICATION or not open_ or source.annotations.closes_no_auth
         ):
             is_global = access.closed == "global-auth-url"
-            return "metadata.annotations" if is_global else _annotation(access.closed)
+            return "metadata.annotations" if is_global else annotation_path(access.closed)
         custom = find_custom_headers(source, self._settings, self._findings.lookup)
         if custom.closed:
             self._findings.note(source, *custom.notes)
-            return _annotation("custom-headers")
+            return annotation_path("custom-headers")
         return ""
 
     def _is_closed(self, location: Location, path: str) -> bool:
@@ -388,7 +391,7 @@ class _Host:
             preserve_slash=annotations.preserve_trailing_slash,
             port=self._port("https") if annotations.port_in_redirects else None,
         )
-        field = _annotation("force-ssl-redirect") if forced else "spec.tls"
+        field = annotation_path("force-ssl-redirect") if forced else "spec.tls"
         # The certificate of a wildcard alias covers one label; nginx redirects deeper names only if forced.
         covered = () if forced or not self._alias.startswith("*.") else (_one_label(self._alias),)
         if not settings.forwarded_headers:
@@ -501,11 +504,11 @@ class _Host:
             yield self._answer(source, field, place.match, 503)
             return
         if rewritten is None:
-            yield self._answer(source, _annotation("rewrite-target"), place.match, 503)
+            yield self._answer(source, annotation_path("rewrite-target"), place.match, 503)
             return
         filters = self._filters(source, place)
         if filters is None:
-            yield self._answer(source, _annotation("custom-headers"), place.match, 503)
+            yield self._answer(source, annotation_path("custom-headers"), place.match, 503)
             return
         rewritten = (*rewritten, *self._rewrite_responses(source))
         for share in self._shares(upstream, target, source):
@@ -540,7 +543,7 @@ class _Host:
         """default-backend serves a Service without endpoints."""
         filters = self._filters(source, place)
         if filters is None or target.ref is None:
-            yield self._answer(source, _annotation("custom-headers"), place.match, 503)
+            yield self._answer(source, annotation_path("custom-headers"), place.match, 503)
             return
         first = filters[0].request_header_modifier
         assert first is not None
@@ -559,7 +562,7 @@ class _Host:
         yield Draft(
             source=source,
             origin=RuleOrigin(
-                ingress=source.ref, path=_annotation("default-backend"), rank=self._next_rank()
+                ingress=source.ref, path=annotation_path("default-backend"), rank=self._next_rank()
             ),
             match=self._match(place.match, headers),
             guard=self._guard(place.path),
@@ -737,10 +740,6 @@ def _one_label(wildcard: str) -> HTTPHeaderMatch:
     """Match the names with one label below a wildcard name."""
     value = rf"(?i)[-a-z0-9_]+{re.escape(wildcard[1:])}\.?(:[0-9]+)?"
     return HTTPHeaderMatch(type="RegularExpression", name="host", value=value)
-
-
-def _annotation(name: str) -> str:
-    return f"metadata.annotations[nginx.ingress.kubernetes.io/{name}]"
 
 
 def _status(code: int) -> HTTPRouteFilterSpec:
