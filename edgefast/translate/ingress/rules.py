@@ -37,7 +37,7 @@ from edgefast.api.gateway.httproutefilter import (
 )
 from edgefast.api.model.origin import RuleOrigin
 from edgefast.translate.ingress.access import Access
-from edgefast.translate.ingress.annotations import Annotations
+from edgefast.translate.ingress.annotation_fields import Annotations
 from edgefast.translate.ingress.backend_tls import BackendTls
 from edgefast.translate.ingress.backends import ServicePortKey, Target, TlsUse, find_target
 from edgefast.translate.ingress.canary import Share, split_shares
