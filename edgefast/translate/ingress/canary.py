@@ -1,7 +1,8 @@
-"""Canary: the canary-* annotations, and the rules that divide requests of a location between its Service and the canary of that Service.
+"""Canary: the canary-* annotations -> rules that divide requests of a location between its Service and the canary of that Service.
 
-In: the annotations of an Ingress; the canary of the location's upstream, and both backendRefs. Out: `Canary`; `Share`s in order: conditions on a header or a cookie, then
-the weights. A canary belongs to the upstream: it applies to every location with that Service and port.
+In: the annotations of an Ingress; the canary of the location's upstream, and both backendRefs. Out: `Canary`; `Share`s in order:
+conditions on a header or a cookie, then the weights. A canary belongs to the upstream: it applies to every location with that Service
+and port.
 Source: ingress-nginx balancer.lua, `route_to_alternative_balancer`.
 Must never: send requests to a canary without endpoints; it is left out.
 """

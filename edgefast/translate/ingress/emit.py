@@ -54,6 +54,7 @@ from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.ingress.backend_tls import make_tls_policy
 from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Globals, Note
+from edgefast.translate.ingress.draft import Draft, Guard
 from edgefast.translate.ingress.emitter import (
     MAX_TARGETS,
     Emitter,
@@ -63,11 +64,12 @@ from edgefast.translate.ingress.emitter import (
     target_objects,
 )
 from edgefast.translate.ingress.error_pages import Page, label_page
+from edgefast.translate.ingress.findings import Findings
 from edgefast.translate.ingress.limits import refer_to_filter
 from edgefast.translate.ingress.names import Name, Names, TlsListener
 from edgefast.translate.ingress.passthrough import find_passed, make_tls_route
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
-from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
+from edgefast.translate.ingress.rules import draft_host
 from edgefast.translate.ingress.sections import DEFAULT, NAME, Sections, label_of, section_of
 from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
 from edgefast.translate.ingress.traffic import plain_annotations, translate_traffic

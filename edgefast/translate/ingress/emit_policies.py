@@ -22,6 +22,7 @@ from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.origin import MARK, Origin
 from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.configmap import Globals
+from edgefast.translate.ingress.draft import Guard
 from edgefast.translate.ingress.emit import HostMade
 from edgefast.translate.ingress.emitter import (
     MAX_TARGETS,
@@ -33,7 +34,6 @@ from edgefast.translate.ingress.emitter import (
 )
 from edgefast.translate.ingress.error_pages import Page, label_page, translate_page
 from edgefast.translate.ingress.limits import make_filter
-from edgefast.translate.ingress.rules import Guard
 from edgefast.translate.ingress.servers import Source
 from edgefast.translate.ingress.traffic import is_plain, plain_annotations, translate_traffic
 from edgefast.translate.ingress.values import annotation_path

@@ -1,8 +1,8 @@
 """Limits: limit-rps, limit-rpm and limit-connections of an Ingress -> a RateLimitFilter of type Local.
 
-In: the annotations of an Ingress, the statuses of the ConfigMap. Out: `Limits`, then the spec. All rules of the Ingress use one filter and count
-together, as nginx does with its zone for each Ingress. A bucket of nginx passes `burst` requests beyond the first one, so a full
-bucket here has one token more.
+In: the annotations of an Ingress, the statuses of the ConfigMap. Out: `Limits`, then the spec. All rules of the Ingress use one filter
+and count together, as nginx does with its zone for each Ingress. A bucket of nginx passes `burst` requests beyond the first one, so a
+full bucket here has one token more.
 Source: ingress-nginx internal/ingress/annotations/ratelimit, nginx.tmpl; nginx ngx_http_limit_req_module (nodelay).
 Must never: leave out a limit that is set.
 """
