@@ -109,7 +109,7 @@ def read_auth_url(reader: AnnotationReader) -> AuthUrl | None:
     values, name = reader.values, "auth-url"
     values.seen.update(AUTH_PARTS)
     wanted = reader.read(True, values.flag, "enable-global-auth")
-    url = reader.require(name, URL_WITH_VARIABLES)
+    url = reader.validate_text(name, URL_WITH_VARIABLES)
     if not url:
         return reader.settings.auth if wanted else None
     parts = urlsplit(url.strip())

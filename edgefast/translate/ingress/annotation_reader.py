@@ -55,7 +55,7 @@ class AnnotationReader:
             self.warn(name, f"not valid; edgefast {with_default}, as ingress-nginx does")
             return default
 
-    def require(self, name: str, check: Callable[[str], bool]) -> str:
+    def validate_text(self, name: str, check: Callable[[str], bool]) -> str:
         """Return a text, "" without one; a text that is not valid refuses the Ingress."""
         try:
             return self.values.text(name, check)

@@ -103,7 +103,7 @@ def read_annotations(
         affinity=read_affinity(reader),
         limits=read_limits(reader),
         balancer=read_balancer(reader),
-        upstream_vhost=reader.require("upstream-vhost", is_server_name),
+        upstream_vhost=reader.validate_text("upstream-vhost", is_server_name),
         protocol=_read_protocol(reader),
         verifies_backend=reader.read("off", values.text, "proxy-ssl-verify", _SWITCH) == "on",
         backend_tls=read_backend_tls(reader),
@@ -146,7 +146,7 @@ def _read_app_root(reader: AnnotationReader) -> str:
 
 
 def _read_prefix_header(reader: AnnotationReader) -> str:
-    found = reader.require("x-forwarded-prefix", PATH_WITH_GROUPS)
+    found = reader.validate_text("x-forwarded-prefix", PATH_WITH_GROUPS)
     if "$" in found:
         message = "groups and variables of nginx are not served; backends get no X-Forwarded-Prefix"
         reader.warn("x-forwarded-prefix", message)
@@ -155,7 +155,7 @@ def _read_prefix_header(reader: AnnotationReader) -> str:
 
 
 def _read_aliases(reader: AnnotationReader) -> tuple[str, ...]:
-    text = reader.require("server-alias", is_server_name)
+    text = reader.validate_text("server-alias", is_server_name)
     return tuple(sorted({one.strip() for one in text.split(",") if one.strip()}))
 
 

@@ -48,7 +48,7 @@ def read_balancer(reader: AnnotationReader) -> LoadBalancer | None:
     algorithm = reader.read(
         reader.settings.load_balance, values.text, "load-balance", one_of(*_ALGORITHMS)
     )
-    key = reader.require("upstream-hash-by", _HASH_KEY).replace(" ", "")
+    key = reader.validate_text("upstream-hash-by", _HASH_KEY).replace(" ", "")
     if key and reader.read(False, values.flag, "upstream-hash-by-subset"):
         reader.warn("upstream-hash-by-subset", "not served: a key finds one endpoint")
     made, notes = translate_balancing(algorithm.strip(), key)

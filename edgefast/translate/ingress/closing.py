@@ -8,7 +8,7 @@ Must never: serve a location whose access rules or expression edgefast cannot se
 from __future__ import annotations
 
 from edgefast.translate.ingress.configmap import Note
-from edgefast.translate.ingress.draft import guard_of
+from edgefast.translate.ingress.draft import access_rules_of
 from edgefast.translate.ingress.findings import Findings
 from edgefast.translate.ingress.locations import Place
 from edgefast.translate.ingress.responseheaders import find_custom_headers
@@ -40,7 +40,8 @@ def closing_of_source(path: str, source: Source, server: Server, findings: Findi
         return source.ingress.closed.path or "spec"
     if server.closed_by is not None:
         return "metadata.annotations"
-    open_ = guard_of(path, findings.settings) == "lists"  # authentication does not apply here
+    # Authentication does not apply to no-auth-locations.
+    open_ = access_rules_of(path, findings.settings) == "lists"
     for name in source.annotations.closed:
         if name == "ConfigMap":
             return "metadata.annotations"

@@ -17,7 +17,7 @@ from edgefast.translate.ingress.configmap import Globals
 from edgefast.translate.ingress.error_pages import Page
 from edgefast.translate.ingress.servers import Source
 
-__all__ = ["Draft", "Guard", "guard_of"]
+__all__ = ["Draft", "Guard", "access_rules_of"]
 
 #: Which access rules a rule has: none, the lists of addresses, or all.
 Guard = Literal["open", "lists", "all"]
@@ -37,7 +37,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
     page: Page | None = None  # in place of its errors
 
 
-def guard_of(path: str, settings: Globals) -> Guard:
+def access_rules_of(path: str, settings: Globals) -> Guard:
     """Return the access rules of a path: no-auth-locations have the lists of addresses alone."""
     if any(path.startswith(one) for one in settings.no_auth):
         return "lists"

@@ -19,7 +19,7 @@ from edgefast.api.gateway.httproutefilter import (
 )
 from edgefast.translate.ingress.configmap import Note
 from edgefast.translate.ingress.cors import translate_cors
-from edgefast.translate.ingress.draft import guard_of
+from edgefast.translate.ingress.draft import access_rules_of
 from edgefast.translate.ingress.findings import Findings
 from edgefast.translate.ingress.locations import Place, needs_rewrite
 from edgefast.translate.ingress.mirror import translate_mirror
@@ -83,7 +83,7 @@ def _request_headers(
     requests = annotations.snippet.requests
     sets += (HTTPHeader(name=name, value=value) for name, value in requests)
     removes = ["proxy"]
-    if annotations.basic is not None and guard_of(place.path, settings) == "all":
+    if annotations.basic is not None and access_rules_of(place.path, settings) == "all":
         removes.append("authorization")
     client = server.client_tls
     if client is not None and client.rule is not None and not client.passes:

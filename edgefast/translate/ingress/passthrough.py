@@ -1,7 +1,7 @@
 """Passthrough: hosts whose TLS connections go to a Service as they come (ssl-passthrough).
 
-In: a server, its names, a Lookup. Out: the backend of the TLSRoute of a host, or why there is none. The Service of "/" gets all connections
-whose SNI is the host; nothing else of its Ingresses applies to them. Plain HTTP is not changed.
+In: a server, its names, a Lookup. Out: the backend of the TLSRoute of a host, or why the host has no backend. The Service of "/" gets
+all connections whose SNI is the host; nothing else of its Ingresses applies to them. Plain HTTP is not changed.
 Source: ingress-nginx controller.go (`getConfiguration`, passUpstreams): the first Ingress of a host decides.
 Must never: pass connections of a host with a location "/" that answers 503.
 """

@@ -30,7 +30,7 @@ from edgefast.translate.ingress.canary import Share, split_shares
 from edgefast.translate.ingress.closing import closing_of_source, find_closing
 from edgefast.translate.ingress.configmap import Note
 from edgefast.translate.ingress.cors import match_origins, translate_cors
-from edgefast.translate.ingress.draft import Draft, guard_of
+from edgefast.translate.ingress.draft import Draft, access_rules_of
 from edgefast.translate.ingress.error_pages import (
     Page,
     describe_origin,
@@ -351,7 +351,7 @@ class _Host:
                     http2=target.http2,
                 ),
                 match=self._match(place.match, (*headers, *share.headers)),
-                guard=guard_of(place.path, self._settings),
+                guard=access_rules_of(place.path, self._settings),
                 filters=filters,
                 specs=specs,
                 backends=share.backends,
@@ -391,7 +391,7 @@ class _Host:
                 ingress=source.ref, path=annotation_path("default-backend"), rank=self._next_rank()
             ),
             match=self._match(place.match, headers),
-            guard=guard_of(place.path, self._settings),
+            guard=access_rules_of(place.path, self._settings),
             filters=(changed, *filters[1:]),
             specs=rewritten,
             backends=(target.ref,),
@@ -402,7 +402,7 @@ class _Host:
         made = self._answer(source, place.location.field, place.match, 404)
         return msgspec.structs.replace(
             made,
-            guard=guard_of(place.path, self._settings),
+            guard=access_rules_of(place.path, self._settings),
             match=self._match(place.match, headers),
             limited=True,
         )
