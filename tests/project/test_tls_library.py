@@ -14,7 +14,7 @@ from edgefast.core import engine
 pytestmark = pytest.mark.pure
 
 ROOT = Path(__file__).parents[2]
-BUILDER = ROOT / "csrc/aws-lc/build.py"
+BUILDER = ROOT / "csrc/libraries/build.py"
 
 
 def test_the_engine_says_what_it_is_linked_with() -> None:
