@@ -17,7 +17,7 @@ NAMELESS = {"base", "common", "helper", "helpers", "manager", "misc", "util", "u
 
 
 def _sources(*patterns: str) -> list[Path]:
-    rooms = ("edgefast", "controller", "csrc", "bench", "tests", "examples")
+    rooms = ("edgefast", "controller", "csrc", "bench", "release", "tests", "examples")
     found = [
         path for room in rooms for pattern in patterns for path in (ROOT / room).rglob(pattern)
     ]
