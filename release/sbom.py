@@ -97,5 +97,5 @@ def _make_needed(required: Requirement) -> dict[str, Any]:
     }
     if required.marker:
         marker = {"name": "edgefast:marker", "value": str(required.marker)}
-        component["properties"] = [*component["properties"], marker]  # type: ignore[misc]
+        component["properties"] = [*component["properties"], marker]
     return component
