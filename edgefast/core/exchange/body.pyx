@@ -43,7 +43,7 @@ cdef class Body:
         if ex.rule.traffic is not None:
             ex.rule.traffic.let_wait(ex)
         if ex.decision is not None:
-            ex.limit_lines()
+            limit_lines(ex)
             if not ex.down.handing:  # it was waited for
                 ex.down.send_continue()
         if self.expected and not self.done and ex.settings.body_start:

@@ -116,13 +116,8 @@ cdef class Exchange(UpstreamUser):
 
     # the request
     cdef int begin(self, const uint8_t *base, ef_head *head) except -1
-    cdef int note(self, const uint8_t *base, ef_head *head) except -1
     cdef int route(self, Routed *at, ef_request *request) except -1
     cdef int admit(self, Routed *at, const ef_request *request) except -1
-    cdef int direct(self) except -1
-    cdef int reply(self, int status, bytes lines, uint32_t flag) except -1
-    cdef bytes limit_lines(self)
-    cdef int on_decision(self) except -1
     cdef int forward(self, Routed *at) except -1
     cdef int refuse_body(self) except -1
     # what its client sends and takes

@@ -52,7 +52,7 @@ cdef class Exchange(UpstreamUser):
         engine.active += 1
         engine.count(G_REQUESTS_ACTIVE)
         port.approach_table()
-        self.note(base, head)
+        keep_head(self, base, head)
         if head.target_len > path_len:
             query = path + path_len + 1
             query_len = head.target_len - path_len - 1
@@ -149,75 +149,17 @@ cdef class Exchange(UpstreamUser):
         if self.rule.limits is not None:
             self.decision = self.engine.limiter.ask(self, request)
             if self.decision is not None and self.decision.left == 0 and (self.decision.over or self.decision.failed):
-                return self.on_decision()
+                return end_decision(self)
         if self.backend.redirect is not None:
             target = self.backend.redirect.locate(self, at)
             if target is None:
-                return self.reply(500, b"", F_INVALID)
-            return self.reply(self.backend.redirect.status, b"location: " + target + b"\r\n", F_REDIRECT)
+                return reply(self, 500, b"", F_INVALID)
+            return reply(self, self.backend.redirect.status, b"location: " + target + b"\r\n", F_REDIRECT)
         if self.rule.direct is not None:
-            return self.direct()
+            return reply_direct(self)
         if self.backend.cluster is None:
-            return self.reply(self.backend.status, b"", F_INVALID)
+            return reply(self, self.backend.status, b"", F_INVALID)
         return self.forward(at)
-
-    cdef int direct(self) except -1:
-        """The rule's own answer (HTTPRouteFilter directResponse), once its limits have let the request pass."""
-        cdef DirectAnswer direct_answer = self.rule.direct
-        if self.decision is not None and self.decision.left:
-            self.decision.held_status = direct_answer.status
-            return 0
-        self.status = direct_answer.status
-        self.bytes_out = PyBytes_GET_SIZE(direct_answer.body) if self.method != EF_M_HEAD else 0
-        return self.respond(direct_answer.status, direct_answer.lines + self.limit_lines() + (self.cors_lines or b""), direct_answer.body)
-
-    cdef int reply(self, int status, bytes lines, uint32_t flag) except -1:
-        """The proxy's own answer to a request that its limits let pass, once they have."""
-        cdef LimitDecision decision = self.decision
-        if decision is None or decision.left == 0:
-            return self.answer(status, lines, flag)
-        decision.held_status, decision.held_lines, decision.held_flag = status, lines, flag
-        return 0
-
-    cdef bytes limit_lines(self):
-        """What is told to the client of its limits, and to the log."""
-        if self.decision is None or self.decision.left:
-            return b""
-        if self.decision.passed_blind:
-            self.flags |= F_LIMIT_ERROR
-        return self.decision.lines(self.settings)
-
-    cdef int on_decision(self) except -1:
-        """All limits have spoken."""
-        cdef LimitDecision decision = self.decision
-        if self.overridden:  # it was answered meanwhile, and an error service writes the answer
-            return 0
-        if decision.over:
-            return self.answer(decision.limit.status, b"x-edge-ratelimited: true\r\n", F_LIMITED)
-        if decision.failed:
-            return self.answer(500, b"", F_LIMIT_ERROR)
-        if decision.held_status:
-            return self.direct() if decision.held_lines is None else self.answer(decision.held_status, decision.held_lines, decision.held_flag)
-        return self.body.start(self)
-
-    cdef int note(self, const uint8_t *base, ef_head *head) except -1:
-        """Keep what log and spans need: the head's bytes are gone when the exchange ends."""
-        cdef uint16_t i
-        if self.down.peer.port.log_off and not self.down.peer.port.traces:
-            return 0
-        out_reserve(&self.raw, head.head_len)
-        out_raw(&self.raw, base, head.head_len)
-        self.method_len = head.method_len
-        self.target_off, self.target_len = head.target_off, head.target_len
-        self.authority_off, self.authority_len = head.authority_off, head.authority_len
-        if self.down.peer.port.log_wants_request or self.down.peer.port.log_wants_address:
-            self.engine.observer.keep_request(self, head)
-        for i in range(head.n_spans):
-            if head.spans[i].name_hash == HASH_USER_AGENT and head.spans[i].name_len == 10:
-                self.agent_off = head.spans[i].val_off
-                self.agent_len = head.spans[i].val_len
-                break
-        return 0
 
     cdef int forward(self, Routed *at) except -1:
         """Write the backend's request head; its bytes are gone when the limits' answer comes."""
@@ -226,7 +168,7 @@ cdef class Exchange(UpstreamUser):
         if self.backend.path_kind == 3 and at.path[0] == c"/":
             rewritten = self.backend.pattern.replace(at.path, at.path_len)
             if rewritten is None:
-                return self.reply(500, b"", F_INVALID)
+                return reply(self, 500, b"", F_INVALID)
         if self.grpc:
             bound_by_client(self, at.base, at.head)
         if self.web is not None:
@@ -424,7 +366,7 @@ cdef class Exchange(UpstreamUser):
         self.route_deadline = self.engine.wheel.now + self.settings.route_timeout
         return self.rearm()
 
-    # --- places that others need (upstream/clientshare.pyx) -----------------------------------------------------------
+    # --- places that others need (eviction.pyx, upstream/bodyshare.pyx) ---------------------------------------------
 
     cdef bint comes(self) noexcept:
         return (
@@ -462,52 +404,16 @@ cdef class Exchange(UpstreamUser):
         return self.abort(F_SLOW_READER)
 
     cdef int64_t inactive_since(self) noexcept:
-        """ms of the wheel since which it waits for its client, or a long-lived stream is idle; -1: neither."""
-        if self.finished:
-            return -1
-        if self.lasts:
-            return max(self.idle_deadline - self.idle_timeout, <int64_t>0)
-        if self.slow is not None:
-            return self.slow_at
-        if self.body.expected and not self.body.done and self.retry.state != TRY_ANSWERED and self.idle_deadline and not self.comes():
-            return max(self.idle_deadline - self.idle_timeout, <int64_t>0)
-        return -1
+        return client_inactive_since(self)
 
     cdef int preempt(self) except -1:
-        """End it for another client."""
-        if self.finished:
-            return 0
-        if self.lasts:
-            self.engine.count(G_STREAMS_GAVE_WAY)
-            if self.retry.state == TRY_ANSWERED:
-                return self.abort(F_SLOW_READER)
-            self.failure = UP_STREAMS
-            return self.fail(503, F_OVERFLOW)
-        if self.slow is not None:
-            self.engine.count(G_ANSWERS_GAVE_WAY)
-            return self.cut_answer()
-        self.engine.count(G_BODIES_GAVE_WAY)
-        return self.evict()
+        return preempt_exchange(self)
 
     cdef int64_t slow_rate(self):
-        cdef int64_t spent = self.engine.wheel.now - self.slow_at, rate
-        cdef size_t left
-        if self.slow is None:
-            return UpstreamUser.slow_rate(self)
-        if spent < EVICTION_GRACE_MS:
-            return -1
-        left = self.down.untaken()
-        rate = <int64_t>(self.slow_left - min(left, self.slow_left)) * 1000 // spent
-        return rate if rate < <int64_t>self.settings.answer_rate * EVICTION_RATE else -1
+        return slow_rate_of(self)
 
     cdef int yield_connection(self) except -1:
-        cdef AnswerShare slow = self.slow
-        if slow is None:
-            return UpstreamUser.yield_connection(self)
-        self.engine.count(G_ANSWERS_GAVE_WAY)
-        slow.leaving += 1
-        self.cut_answer()
-        return 1
+        return yield_connection_of(self)
 
     # --- ends ------------------------------------------------------------------------------------------------------
 
@@ -516,7 +422,7 @@ cdef class Exchange(UpstreamUser):
         self.flags |= flag
         self.status = status
         self.drop_upstream(CUT_CANCEL)
-        lines += self.limit_lines()
+        lines += limit_lines(self)
         return self.respond(status, lines + (self.cors_lines or b""), b"")
 
     cdef int fail(self, int status, uint32_t flag) except -1:
@@ -524,7 +430,7 @@ cdef class Exchange(UpstreamUser):
         self.flags |= flag
         self.status = status
         self.drop_upstream(cut_of(flag))
-        return self.respond(status, (self.cors_lines or b"") + self.limit_lines(), failure_text(status, flag, UP_STARVED if self.retry.starved else self.failure))
+        return self.respond(status, (self.cors_lines or b"") + limit_lines(self), failure_text(status, flag, UP_STARVED if self.retry.starved else self.failure))
 
     cdef int respond(self, int status, bytes lines, bytes reason) except -1:
         """Every answer of the proxy's own to a request leaves here."""
@@ -550,9 +456,6 @@ cdef class Exchange(UpstreamUser):
     cdef int finish(self) except -1:
         cdef AuthFlow auth = self.auth
         cdef Mirror mirror
-        cdef ef_stat_row *row
-        cdef int64_t took
-        cdef int kind
         if self.finished:
             return 0
         self.finished = True
@@ -582,24 +485,6 @@ cdef class Exchange(UpstreamUser):
         if self.body.mirrors is not None and not self.body.done:
             for mirror in self.body.mirrors:
                 mirror.stop()
-        took = self.engine.reactor.now_us() - self.started
-        row = self.rule.row if self.rule is not None else self.engine.unmatched
-        if self.grpc:
-            end_grpc(self, row)
-        kind = http_status_of(self, self.status) // 100 - 1
-        if self.flags & F_CLIENT_GONE or kind < 0 or kind > 4:
-            kind = C_ABORTED
-        ef_stat_add(&row.cells[kind], 1)
-        ef_stat_add(&row.cells[C_BYTES_RECEIVED], self.body.received)
-        ef_stat_add(&row.cells[C_BYTES_SENT], self.bytes_out)
-        ef_stat_add(&row.cells[C_DURATION_US], took)
-        ef_stat_add(&row.cells[C_UPSTREAM_US], self.upstream_us)
-        ef_stat_add(&row.cells[C_BUCKETS + ef_stat_bucket(took)], 1)
-        if (self.rule is None or self.rule.status) and self.raw.size and self.engine.policies.has_extractors():
-            self.engine.policies.cover_unrouted(self)  # a rule with a mistake has no guard
-        if self.raw.size and not self.down.peer.port.log_off:
-            self.engine.observer.log_exchange(self, took)
-        if self.trace is not None and self.trace.flags & 1:
-            self.engine.observer.record_span(self, took)
+        record_end(self)
         self.down.done(self)
         return self.engine.freelist.give(self)

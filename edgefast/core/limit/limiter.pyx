@@ -62,7 +62,7 @@ cdef class Limiter(Dispatcher):
         self.fail_closed = fail_closed
 
     cdef LimitDecision ask(self, Exchange ex, const ef_request *request):
-        """The decision on a request; `left` > 0: Exchange.on_decision() is called later. None: no limit counts it."""
+        """The decision on a request; `left` > 0: end_decision() is called later. None: no limit counts it."""
         cdef LimitDecision decision = ex.decision  # of the limits of this machine
         cdef Limit limit
         cdef bytes key
@@ -118,7 +118,7 @@ cdef class Limiter(Dispatcher):
                     ef_bucket_give_back(ef_store_tokens(self.memory), <const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key),
                                         PyBytes_GET_SIZE(limit.counter), limit.interval)
             self.release(decision)
-            ex.on_decision()
+            end_decision(ex)
             return True
         return False
 
@@ -271,7 +271,7 @@ cdef class Limiter(Dispatcher):
         ex.decision.left -= 1
         if ex.decision.left == 0 and not ex.finished:
             try:
-                ex.on_decision()
+                end_decision(ex)
             except Exception:  # the others of the batch wait for their answers
                 _log.exception("rate limits: request failed after its limits were checked")
                 ex.down.abort(CUT_INTERNAL)

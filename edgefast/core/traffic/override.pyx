@@ -94,7 +94,7 @@ cdef int end_override(Exchange ex) except -1:
     cdef Override found = ex.override
     ex.override = None
     ex.drop_upstream(CUT_CANCEL)
-    return respond_override(ex, found, ex.status, (ex.cors_lines or b"") + ex.limit_lines(), b"")
+    return respond_override(ex, found, ex.status, (ex.cors_lines or b"") + limit_lines(ex), b"")
 
 
 # --- what an error service is shown ------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Annotation fields: what the annotations of one Ingress ask for, as a struct.
 
-In: written by annotations.py only. Out: `Annotations` and its parts, with the defaults of ingress-nginx.
+In: written by annotations.py and the modules that it reads with. Out: `Annotations` and its parts, with the defaults of ingress-nginx.
 Must never: look up an object.
 """
 

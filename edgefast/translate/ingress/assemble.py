@@ -26,19 +26,13 @@ from edgefast.translate.ingress.backends import (
     find_encrypted,
 )
 from edgefast.translate.ingress.configmap import Globals, Note
-from edgefast.translate.ingress.emit import (
-    Grant,
-    HostMade,
-    Made,
-    emit_gateways,
-    emit_host,
-    emit_policies,
-    parse_key,
-)
+from edgefast.translate.ingress.emit import HostMade, emit_gateways, emit_host, parse_key
+from edgefast.translate.ingress.emit_policies import emit_policies
+from edgefast.translate.ingress.emitter import Grant, Made
+from edgefast.translate.ingress.findings import Findings
 from edgefast.translate.ingress.grants import emit_grants
 from edgefast.translate.ingress.lookup import ALL, Fact, LookupIndex, Owner
 from edgefast.translate.ingress.names import NoOthers, Others, TlsListener, find_names
-from edgefast.translate.ingress.rules import Findings
 from edgefast.translate.ingress.sections import Sections
 from edgefast.translate.ingress.servers import (
     CATCH_ALL,

@@ -25,7 +25,8 @@ from edgefast.api.model.reference import (
     LocalPolicyTargetReferenceWithSectionName,
 )
 from edgefast.api.snapshot import Key
-from edgefast.translate.ingress.values import NoValue, Values, one_of, pattern
+from edgefast.translate.ingress.annotation_reader import AnnotationReader
+from edgefast.translate.ingress.values import Check, NoValue, Values, one_of, pattern
 from edgefast.translate.policy.backendtlspolicy import (
     CLIENT_CERTIFICATE,
     DEPTH,
@@ -59,15 +60,10 @@ class BackendTls(msgspec.Struct, frozen=True, kw_only=True):
     depth: int = 1
 
 
-def read_backend_tls(
-    values: Values,
-    namespace: str,
-    close: Callable[[str, str], None],
-    warn: Callable[[str, str], None],
-    *,
-    verifies: bool,
-) -> BackendTls | None:
-    """Return the annotations; None without proxy-ssl-secret, or where `close` was called."""
+def read_backend_tls(reader: AnnotationReader) -> BackendTls | None:
+    """Return the annotations; None without proxy-ssl-secret, or where the locations are closed."""
+    values, namespace, warn = reader.values, reader.namespace, reader.warn
+    verifies = _read(values, "proxy-ssl-verify", _SWITCH) == "on"
     values.seen.update(("proxy-ssl-secret", *_PARTS))
     try:
         text = values.text("proxy-ssl-secret", lambda one: True)
@@ -80,7 +76,7 @@ def read_backend_tls(
 
     def refuse(name: str, message: str) -> None:
         closed.append(name)
-        close(name, message)
+        reader.close(name, message)
 
     if not _NAME(text):
         refuse("proxy-ssl-secret", 'it must be "namespace/name" of a Secret')
@@ -109,9 +105,9 @@ def read_backend_tls(
     return BackendTls(secret=(space, secret), verifies=verifies, name=name, depth=depth)
 
 
-def _read(values: Values, name: str) -> str:
+def _read(values: Values, name: str, check: Check = lambda one: True) -> str:
     try:
-        return values.text(name, lambda one: True)
+        return values.text(name, check)
     except NoValue:
         return ""
 

@@ -1,7 +1,7 @@
 """Balancing: upstream-hash-by and load-balance -> loadBalancer of a BackendTrafficPolicy.
 
-In: the values of the annotations. Out: the load balancer, None for that of edgefast, and a note for what is not served.
-upstream-hash-by comes first, as in ingress-nginx. Text between its variables changes no choice of an endpoint.
+In: the annotations of an Ingress, the load-balance of the ConfigMap. Out: the load balancer, None for that of edgefast, and a
+note for what is not served. upstream-hash-by comes first, as in ingress-nginx. Text between its variables changes no choice of an endpoint.
 Source: ingress-nginx balancer.lua, balancer/chash.lua, upstreamhashby/main.go; nginx ngx_http_core_module (variables).
 Must never: hash less than the variables that are written.
 """
@@ -13,14 +13,17 @@ from collections.abc import Mapping
 from typing import Literal
 
 from edgefast.api.edge.load_balancer import MAX_PARTS, ConsistentHash, HashPart, LoadBalancer
+from edgefast.translate.ingress.annotation_reader import AnnotationReader
 from edgefast.translate.ingress.configmap import Note
+from edgefast.translate.ingress.values import one_of, pattern
 
-__all__ = ["ALGORITHMS", "translate_balancing"]
+__all__ = ["read_balancer", "translate_balancing"]
 
 #: Values of load-balance.
-ALGORITHMS = (
+_ALGORITHMS = (
     "round_robin", "chash", "chashsubset", "sticky_balanced", "sticky_persistent", "ewma",
 )  # fmt: skip
+_HASH_KEY = pattern(r"^[A-Za-z0-9\-_${}]*$", spaces=True)
 _VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)")
 _PARTS: Mapping[str, Literal["SourceIP", "Host", "RequestURI", "Path", "Query"]] = {
     "binary_remote_addr": "SourceIP",
@@ -37,6 +40,21 @@ _NAMED: tuple[tuple[str, Literal["Header", "Cookie", "QueryParam"]], ...] = (
     ("cookie_", "Cookie"),
     ("arg_", "QueryParam"),
 )
+
+
+def read_balancer(reader: AnnotationReader) -> LoadBalancer | None:
+    """Return the load balancer of an Ingress, None for that of edgefast."""
+    values = reader.values
+    algorithm = reader.read(
+        reader.settings.load_balance, values.text, "load-balance", one_of(*_ALGORITHMS)
+    )
+    key = reader.require("upstream-hash-by", _HASH_KEY).replace(" ", "")
+    if key and reader.read(False, values.flag, "upstream-hash-by-subset"):
+        reader.warn("upstream-hash-by-subset", "not served: a key finds one endpoint")
+    made, notes = translate_balancing(algorithm.strip(), key)
+    for note in notes if key or values.has("load-balance") else ():
+        reader.add(note)
+    return made
 
 
 def translate_balancing(algorithm: str, key: str) -> tuple[LoadBalancer | None, tuple[Note, ...]]:

@@ -1,7 +1,8 @@
-"""Canary: the rules that divide requests of a location between its Service and the canary of that Service.
+"""Canary: the canary-* annotations -> rules that divide requests of a location between its Service and the canary of that Service.
 
-In: the canary of the location's upstream, and both backendRefs. Out: `Share`s in order: conditions on a header or a cookie, then
-the weights. A canary belongs to the upstream: it applies to every location with that Service and port.
+In: the annotations of an Ingress; the canary of the location's upstream, and both backendRefs. Out: `Canary`; `Share`s in order:
+conditions on a header or a cookie, then the weights. A canary belongs to the upstream: it applies to every location with that Service
+and port.
 Source: ingress-nginx balancer.lua, `route_to_alternative_balancer`.
 Must never: send requests to a canary without endpoints; it is left out.
 """
@@ -15,7 +16,9 @@ import msgspec
 from edgefast.api.edge.httproutefilter import HTTPCookieMatch
 from edgefast.api.gateway.httproute import HTTPBackendRef, HTTPHeaderMatch
 from edgefast.api.model.regex import check_regex
-from edgefast.translate.ingress.annotations import Canary
+from edgefast.translate.ingress.annotation_fields import Canary
+from edgefast.translate.ingress.annotation_reader import AnnotationReader
+from edgefast.translate.ingress.values import BASIC, REGEX
 
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]{1,256}")
 #: Least sum of the weights (balancer.lua).
@@ -30,6 +33,32 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     backends: tuple[HTTPBackendRef, ...]
     headers: tuple[HTTPHeaderMatch, ...] = ()
     cookie: HTTPCookieMatch | None = None
+
+
+def read_canary(reader: AnnotationReader) -> Canary | None:
+    """Return the annotations of an Ingress with canary: true, None without it."""
+    values = reader.values
+    enabled = reader.read(False, values.flag, "canary")
+    found = Canary(
+        weight=reader.read(0, values.number, "canary-weight"),
+        total=reader.read(100, values.number, "canary-weight-total"),
+        header=reader.read("", values.text, "canary-by-header", BASIC),
+        value=reader.read("", values.text, "canary-by-header-value", BASIC),
+        pattern=reader.read("", values.text, "canary-by-header-pattern", REGEX),
+        cookie=reader.read("", values.text, "canary-by-cookie", BASIC),
+    )
+    if enabled:
+        if found.header and found.pattern and not found.value:
+            wrong = check_regex(found.pattern)
+            if wrong:
+                message = (
+                    f"not an RE2 expression ({wrong}); no value of the header selects the canary"
+                )
+                reader.note("canary-by-header-pattern", message)
+        return found
+    if found != Canary():
+        reader.warn("canary", "canary-* annotations have no effect without canary: true")
+    return None
 
 
 def split_shares(

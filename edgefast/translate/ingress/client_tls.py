@@ -16,6 +16,7 @@ from edgefast import ir
 from edgefast.api.core.secret import Secret
 from edgefast.api.model.regex import check_regex
 from edgefast.api.snapshot import Key
+from edgefast.translate.ingress.annotation_reader import AnnotationReader
 from edgefast.translate.ingress.values import (
     REGEX_CHARACTERS,
     Missing,
@@ -50,20 +51,16 @@ class ClientTls(msgspec.Struct, frozen=True, kw_only=True):
     passes: bool = False  # the certificate goes to backends
 
 
-def read_client_tls(
-    values: Values,
-    namespace: str,
-    close: Callable[[str, str], None],
-    warn: Callable[[str, str], None],
-) -> ClientTls | None:
-    """Return the annotations; None without auth-tls-secret, or where `close` was called."""
+def read_client_tls(reader: AnnotationReader) -> ClientTls | None:
+    """Return the annotations; None without auth-tls-secret, or where all locations of the hosts are closed."""
+    values, namespace, close = reader.values, reader.namespace, reader.close_host
     values.seen.update(("auth-tls-secret", *_PARTS))
     try:
         text = values.text("auth-tls-secret", lambda one: True)
     except NoValue:
         for name in _PARTS:
             if values.has(name):
-                warn(name, "no effect without auth-tls-secret")
+                reader.warn(name, "no effect without auth-tls-secret")
         return None
     if not _NAME(text):
         close("auth-tls-secret", 'it must be "namespace/name" of a Secret')

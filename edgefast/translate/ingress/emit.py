@@ -1,16 +1,15 @@
-"""Emit: the rules of hosts as objects: Gateways, HTTPRoutes, filters, policies, grants.
+"""Emit: the rules of hosts as objects: Gateways, HTTPRoutes, filters, grants; emit_policies.py makes the policies of an Ingress.
 
-In: a server with its names, the settings, what was found for it. Out: `Made`: objects by table of the Snapshot, and the Origin
-of each. An object is of one host, of one Ingress, or of all; `shared` ones are equal in all hosts that make them. Names are
-deterministic and contain an upper-case letter, so that no object of a file has the same one.
+In: a server with its names, the settings, what was found for it. Out: `Made`, for all hosts or for one. Names are deterministic and
+contain an upper-case letter, so that no object of a file has the same one.
 Must never: make an object larger than the Gateway API allows: rules, host names and listeners are divided among several.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar, get_args
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import get_args
 
 import msgspec
 
@@ -22,13 +21,6 @@ from edgefast.api.edge.edgeproxy_headers import ForwardedHeader, ProxyHeaders
 from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
 from edgefast.api.edge.httproutefilter import HTTPRouteFilterSpec
-from edgefast.api.edge.policy_target import PolicyTargetReference
-from edgefast.api.edge.ratelimitfilter import RateLimitFilter
-from edgefast.api.edge.securitypolicy import (
-    Authorization,
-    SecurityPolicy,
-    SecurityPolicySpec,
-)
 from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
 from edgefast.api.gateway.gateway import Gateway, GatewaySpec
 from edgefast.api.gateway.gatewayclass import GatewayClass, GatewayClassSpec
@@ -42,19 +34,16 @@ from edgefast.api.gateway.httproute import (
     HTTPRouteTimeouts,
 )
 from edgefast.api.gateway.httproutefilter import HTTPRouteFilter
-from edgefast.api.gateway.layer4_route import TLSRoute
 from edgefast.api.gateway.listener import (
     AllowedRoutes,
     Listener,
     ListenerTLSConfig,
     RouteNamespaces,
 )
-from edgefast.api.gateway.referencegrant import ReferenceGrant
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.origin import MARK, Origin, RuleOrigin
 from edgefast.api.model.reference import (
-    GATEWAY_GROUP,
     LocalObjectReference,
     ParametersReference,
     ParentReference,
@@ -62,49 +51,39 @@ from edgefast.api.model.reference import (
 )
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
-from edgefast.translate.ingress.access import Access
 from edgefast.translate.ingress.backend_tls import make_tls_policy
 from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Globals, Note
-from edgefast.translate.ingress.error_pages import Page, translate_page
-from edgefast.translate.ingress.limits import make_filter, refer_to_filter
+from edgefast.translate.ingress.draft import Draft, Guard
+from edgefast.translate.ingress.emitter import (
+    MAX_TARGETS,
+    Emitter,
+    Made,
+    Objects,
+    chunk,
+    target_objects,
+)
+from edgefast.translate.ingress.error_pages import Page, label_page
+from edgefast.translate.ingress.findings import Findings
+from edgefast.translate.ingress.limits import refer_to_filter
 from edgefast.translate.ingress.names import Name, Names, TlsListener
 from edgefast.translate.ingress.passthrough import find_passed, make_tls_route
 from edgefast.translate.ingress.redirects import Scheme, redirect_to_name
-from edgefast.translate.ingress.rules import Draft, Findings, Guard, draft_host
+from edgefast.translate.ingress.rules import draft_host
 from edgefast.translate.ingress.sections import DEFAULT, NAME, Sections, label_of, section_of
 from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
-from edgefast.translate.ingress.traffic import is_plain, plain_annotations, translate_traffic
+from edgefast.translate.ingress.traffic import plain_annotations, translate_traffic
+from edgefast.translate.ingress.values import annotation_path
 from edgefast.translate.settings import Settings
 from edgefast.translate.tls.client_rule import write_client_options
 
-# Bounds of the Gateway API and of edgefast's policies.
+# Bounds of the Gateway API.
 _RULES = 16
 _HOSTNAMES = 16
-_TARGETS = 16
 #: Seconds of an EdgeProxy's trusted ranges.
 _TRUSTED = 256
 #: Tries of a request in place of "no limit".
 _TRIES = 17
-
-_T = TypeVar("_T")
-
-
-#: kind, its namespace, kind of the target, its namespace, its name.
-Grant = tuple[str, str, str, str, str]
-#: By table of the Snapshot and key.
-Objects = dict[tuple[str, Key], Any]
-#: By kind, namespace and name.
-Origins = dict[tuple[str, str, str], Origin]
-
-
-class Made(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What one host, one Ingress, or all of them become."""
-
-    objects: Objects = {}
-    origins: Origins = {}
-    shared: Objects = {}  # objects that others may have made, too
-    grants: frozenset[Grant] = frozenset()
 
 
 class HostMade(Made, frozen=True, kw_only=True, eq=False):
@@ -117,38 +96,6 @@ class HostMade(Made, frozen=True, kw_only=True, eq=False):
     limited: tuple[Source, ...] = ()  # Ingresses with limits that rules here use
     paged: tuple[tuple[Source, Page, str], ...] = ()  # routes with error pages
     notes: tuple[tuple[Source, Note], ...] = ()
-
-
-_TABLES: dict[type[Any], str] = {
-    GatewayClass: "gateway_classes",
-    EdgeProxy: "edge_proxies",
-    Gateway: "gateways",
-    HTTPRoute: "http_routes",
-    TLSRoute: "tls_routes",
-    EdgeFilter: "http_route_filters",
-    SecurityPolicy: "security_policies",
-    BackendTrafficPolicy: "backend_traffic_policies",
-    RateLimitFilter: "rate_limit_filters",
-    ReferenceGrant: "reference_grants",
-}
-
-
-class _Emitter:
-    def __init__(self, settings: Settings, globals_: Globals) -> None:
-        self._settings = settings
-        self._globals = globals_
-        self._objects: Objects = {}
-        self._origins: Origins = {}
-        self._grants: set[Grant] = set()
-
-    def _add(self, obj: Any, origin: Origin) -> None:
-        meta = obj.metadata
-        self._objects[_TABLES[type(obj)], (meta.namespace, meta.name)] = obj
-        self._origins[type(obj).__name__, meta.namespace, meta.name] = origin
-
-    def _grant(self, kind: str, namespace: str, to_kind: str, to: Key) -> None:
-        if namespace != to[0]:
-            self._grants.add((kind, namespace, to_kind, *to))
 
 
 # --- Gateways ---
@@ -165,7 +112,7 @@ def emit_gateways(
     return _GatewayEmitter(settings, globals_).emit(listeners, sections, proxy)
 
 
-class _GatewayEmitter(_Emitter):
+class _GatewayEmitter(Emitter):
     def emit(
         self, listeners: Mapping[str, TlsListener], sections: Sections, proxy: EdgeProxySpec
     ) -> Made:
@@ -262,10 +209,12 @@ class _GatewayEmitter(_Emitter):
         )
 
     def _emit_policies(self, gateways: list[str]) -> None:
-        for number, part in enumerate(_chunks(gateways, _TARGETS)):
+        for number, part in enumerate(chunk(gateways, MAX_TARGETS)):
             policy = BackendTrafficPolicy(
                 metadata=ObjectMeta(name=f"{NAME}-{number}", namespace=self._settings.namespace),
-                spec=translate_traffic(plain_annotations(self._globals), _targets("Gateway", part)),
+                spec=translate_traffic(
+                    plain_annotations(self._globals), target_objects("Gateway", part)
+                ),
             )
             self._add(policy, Origin(ingress=None))
 
@@ -280,7 +229,7 @@ def emit_host(
     return _HostEmitter(findings, sections, settings).emit(server, names)
 
 
-class _HostEmitter(_Emitter):
+class _HostEmitter(Emitter):
     def __init__(self, findings: Findings, sections: Sections, settings: Settings) -> None:
         super().__init__(settings, findings.settings)
         self._findings = findings
@@ -345,7 +294,7 @@ class _HostEmitter(_Emitter):
                 drafts = draft_host(
                     server, self._findings, scheme, redirects=redirects, alias=alias
                 )
-                for at, part in enumerate(_chunks(found, _HOSTNAMES)):
+                for at, part in enumerate(chunk(found, _HOSTNAMES)):
                     label = f"{scheme}-{label_of(host)}" + (
                         f"-{number}.{at}" if number or at else ""
                     )
@@ -374,7 +323,7 @@ class _HostEmitter(_Emitter):
         redirect = redirect_to_name(target, self._globals.redirect_code)
         origin = RuleOrigin(
             ingress=owner.ref,
-            path=_annotation("from-to-www-redirect"),
+            path=annotation_path("from-to-www-redirect"),
             rank=1,
             trim_slash=redirect.trim_slash,
             write_port=redirect.write_port,
@@ -401,10 +350,10 @@ class _HostEmitter(_Emitter):
         parents = tuple(dict.fromkeys(self._parent(one, scheme) for one in names))
         hostnames = tuple(one.name for one in names if one.name != CATCH_ALL)
         for (source, guard, page), found in groups.items():
-            for number, part in enumerate(_chunks(found, _RULES)):
+            for number, part in enumerate(chunk(found, _RULES)):
                 name = f"{source.ingress.metadata.name}{MARK}-{label}"
                 name += "" if guard == "open" else f"-{guard}"
-                name += "" if page is None else f"-{_digest(page)}"
+                name += "" if page is None else f"-{label_page(page)}"
                 name += f"-{number}" if number else ""
                 self._emit_route(name, source, guard, part, parents, hostnames)
                 if page is not None:
@@ -502,134 +451,7 @@ def _shadowed(server: Server) -> Iterator[tuple[Source, Note]]:
         yield source, Note(name=field, message=message, reason="Shadowed")
 
 
-# --- policies ---
-
-
-def emit_policies(
-    source: Source,
-    hosts: Iterable[HostMade],
-    find_access: Callable[[Source], Access],
-    settings: Settings,
-    globals_: Globals,
-) -> Made:
-    """Return the policies of one Ingress, for its routes of all hosts."""
-    return _PolicyEmitter(settings, globals_).emit(source, list(hosts), find_access)
-
-
-class _PolicyEmitter(_Emitter):
-    def emit(
-        self,
-        source: Source,
-        hosts: Sequence[HostMade],
-        find_access: Callable[[Source], Access],
-    ) -> Made:
-        paged: dict[Page, list[str]] = {}
-        for host in hosts:
-            for one, page, name in host.paged:
-                if one is source:
-                    paged.setdefault(page, []).append(name)
-        others = {name for names in paged.values() for name in names}
-        for page, names in paged.items():
-            self._emit_traffic(source, names, page)
-        routes = [name for host in hosts for one, name in host.served if one is source]
-        routes = [name for name in routes if name not in others]
-        if routes and not is_plain(source.annotations, plain_annotations(self._globals)):
-            self._emit_traffic(source, routes)
-        limits = source.annotations.limits
-        if limits is not None and any(one is source for host in hosts for one in host.limited):
-            codes = self._globals.limit_req_status, self._globals.limit_conn_status
-            origin = Origin(ingress=source.ref, path="metadata.annotations")
-            self._add(make_filter(source.ingress, limits, *codes), origin)
-        guarded: dict[Guard, list[str]] = {}
-        for host in hosts:
-            for one, guard, name in host.guarded:
-                if one is source:
-                    guarded.setdefault(guard, []).append(name)
-        access = find_access(source) if routes or guarded else None
-        shared: Objects = {}
-        if access is not None:
-            for guard, names in guarded.items():
-                self._emit_access(source, guard, names, access)
-            if access.secret is not None:
-                meta = access.secret.metadata
-                shared["secrets", (meta.namespace, meta.name)] = access.secret
-            check = access.check if "all" in guarded else None
-            if check is not None and check.service is not None:
-                self._grant("SecurityPolicy", source.namespace, "Service", check.service)
-            if check is not None and check.backend is not None:
-                meta = check.backend.metadata
-                shared["backends", (meta.namespace, meta.name)] = check.backend
-        return Made(
-            objects=self._objects,
-            origins=self._origins,
-            shared=shared,
-            grants=frozenset(self._grants),
-        )
-
-    def _emit_traffic(
-        self, source: Source, routes: Sequence[str], page: Page | None = None
-    ) -> None:
-        for number, part in enumerate(_chunks(routes, _TARGETS)):
-            kind = "traffic" if page is None else f"traffic-{_digest(page)}"
-            meta = self._policy_meta(source, kind, number)
-            spec = translate_traffic(source.annotations, _targets("HTTPRoute", part))
-            origin = Origin(ingress=source.ref, path="metadata.annotations")
-            if page is not None:
-                spec = msgspec.structs.replace(spec, response_override=translate_page(page))
-                own = page.codes == source.annotations.pages.codes
-                path = _annotation("custom-http-errors") if own else "metadata.annotations"
-                origin = Origin(ingress=source.ref, path=path)
-            self._add(BackendTrafficPolicy(metadata=meta, spec=spec), origin)
-
-    def _emit_access(
-        self, source: Source, guard: Guard, routes: Sequence[str], access: Access
-    ) -> None:
-        for number, part in enumerate(_chunks(routes, _TARGETS)):
-            any_one = guard == "all" and source.annotations.satisfy_any
-            check = access.check if guard == "all" else None
-            policy_spec = SecurityPolicySpec(
-                target_refs=_targets("HTTPRoute", part),
-                satisfy="Any" if any_one else "All",
-                authorization=_deny_others(access.authorization, any_one=any_one),
-                basic_auth=access.basic if guard == "all" else None,
-                ext_auth=None if check is None else check.ext_auth,
-            )
-            path = "metadata.annotations"
-            if guard == "all" and (access.basic is None) != (access.check is None):
-                path = _annotation("auth-secret" if access.check is None else "auth-url")
-            origin = Origin(ingress=source.ref, path=path)
-            meta = self._policy_meta(source, guard, number)
-            self._add(SecurityPolicy(metadata=meta, spec=policy_spec), origin)
-
-    def _policy_meta(self, source: Source, kind: str, number: int) -> ObjectMeta:
-        name = f"{source.ingress.metadata.name}{MARK}-{kind}-{number}"
-        return ObjectMeta(name=name, namespace=source.namespace)
-
-
-def _deny_others(given: Authorization | None, *, any_one: bool) -> Authorization | None:
-    """Return the lists of addresses; with satisfy: any a denylist alone admits no client."""
-    if given is None or not any_one:
-        return given
-    return msgspec.structs.replace(given, default_action="Deny")
-
-
-def _targets(kind: str, names: Iterable[str]) -> tuple[PolicyTargetReference, ...]:
-    return tuple(PolicyTargetReference(group=GATEWAY_GROUP, kind=kind, name=one) for one in names)
-
-
-def _digest(page: Page) -> str:
-    return hashlib.blake2s(msgspec.json.encode(page), digest_size=4).hexdigest()
-
-
-def _annotation(name: str) -> str:
-    return f"metadata.annotations[nginx.ingress.kubernetes.io/{name}]"
-
-
 def parse_key(text: str) -> Key | None:
+    """Return the key of an object from "namespace/name", None for another form."""
     namespace, slash, name = text.partition("/")
     return (namespace, name) if slash and namespace and name else None
-
-
-def _chunks(items: Sequence[_T], size: int) -> Iterator[list[_T]]:
-    for at in range(0, len(items), size):
-        yield list(items[at : at + size])

@@ -1,4 +1,4 @@
-"""Error annotations: the values of custom-http-errors and default-backend.
+"""Error annotations: the values of custom-http-errors, default-backend and disable-proxy-intercept-errors.
 
 In: the annotations of an Ingress. Out: `ErrorPages`; error_pages.py makes overrides of it.
 Source: ingress-nginx customhttperrors/main.go, defaultbackend/main.go.
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import msgspec
 
+from edgefast.translate.ingress.annotation_reader import AnnotationReader
 from edgefast.translate.ingress.values import Values, pattern
 
-__all__ = ["ErrorPages", "read_codes", "read_default_backend"]
+__all__ = ["ErrorPages", "read_error_pages"]
 
 _CODES = pattern(r"^(?:[4,5]\d{2},?)*$", spaces=True)
 _SERVICE = pattern(r"^[a-z](?:[-a-z0-9]*[a-z0-9])?$")
@@ -25,12 +26,23 @@ class ErrorPages(msgspec.Struct, frozen=True, kw_only=True):
     intercepts: bool = True  # errors of backends, too
 
 
-def read_codes(values: Values) -> tuple[int, ...]:
+def read_error_pages(reader: AnnotationReader) -> ErrorPages:
+    """Return the annotations of an Ingress; an invalid one counts as missing."""
+    values = reader.values
+    name = "disable-proxy-intercept-errors"
+    return ErrorPages(
+        codes=reader.read((), lambda _: _read_codes(values), "custom-http-errors"),
+        service=reader.read("", lambda _: _read_service(values), "default-backend"),
+        intercepts=not reader.read(False, values.flag, name),
+    )
+
+
+def _read_codes(values: Values) -> tuple[int, ...]:
     """Read custom-http-errors; raises NoValue."""
     codes = values.text("custom-http-errors", _CODES)
     return tuple(sorted({int(one) for one in codes.split(",") if one.strip()}))
 
 
-def read_default_backend(values: Values) -> str:
+def _read_service(values: Values) -> str:
     """Read the name of a Service; raises NoValue."""
     return values.text("default-backend", _SERVICE)

@@ -9,6 +9,7 @@ Must never: send a page of one namespace to the locations of another.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -35,6 +36,7 @@ __all__ = [
     "Page",
     "describe_origin",
     "find_default_backend",
+    "label_page",
     "make_page",
     "page_headers",
     "translate_page",
@@ -52,6 +54,11 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
     intercepts: bool
     ref: BackendObjectReference | None = None  # None: 404 of the controller's default backend
     headers: tuple[tuple[str, str], ...] = ()
+
+
+def label_page(page: Page) -> str:
+    """Return the part that names of objects with a page contain; equal pages have the same one."""
+    return hashlib.blake2s(msgspec.json.encode(page), digest_size=4).hexdigest()
 
 
 def find_default_backend(

@@ -22,7 +22,8 @@ from edgefast.api.model.origin import Origin, is_made, place_of
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.collections.sorted_map import EMPTY, SortedMap, find_unlike
 from edgefast.diagnostics.problem import ObjectRef, Problem
-from edgefast.translate.ingress.annotations import Annotations, read_annotations
+from edgefast.translate.ingress.annotation_fields import Annotations
+from edgefast.translate.ingress.annotations import read_annotations
 from edgefast.translate.ingress.assemble import Context, IngressObjects, assemble, step
 from edgefast.translate.ingress.classes import Classes, class_of, find_classes
 from edgefast.translate.ingress.configmap import DEFAULT_NAME, Globals, Note, read_globals

@@ -1,8 +1,8 @@
 """Limits: limit-rps, limit-rpm and limit-connections of an Ingress -> a RateLimitFilter of type Local.
 
-In: the limits of an Ingress, the statuses of the ConfigMap. Out: the spec. All rules of the Ingress use one filter and count
-together, as nginx does with its zone for each Ingress. A bucket of nginx passes `burst` requests beyond the first one, so a full
-bucket here has one token more.
+In: the annotations of an Ingress, the statuses of the ConfigMap. Out: `Limits`, then the spec. All rules of the Ingress use one filter
+and count together, as nginx does with its zone for each Ingress. A bucket of nginx passes `burst` requests beyond the first one, so a
+full bucket here has one token more.
 Source: ingress-nginx internal/ingress/annotations/ratelimit, nginx.tmpl; nginx ngx_http_limit_req_module (nodelay).
 Must never: leave out a limit that is set.
 """
@@ -28,13 +28,15 @@ from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.origin import MARK
 from edgefast.api.model.reference import LocalObjectReference
+from edgefast.translate.ingress.annotation_reader import AnnotationReader
+from edgefast.translate.ingress.values import NoValue, Rejected, is_addresses, read_range
 
-__all__ = ["DEFAULT_MULTIPLIER", "MAX_EXEMPT", "Limits", "make_filter", "refer_to_filter"]
+__all__ = ["Limits", "make_filter", "read_limits", "refer_to_filter"]
 
 #: Ranges of limit-allowlist: bound of `except` of a RateLimitFilter.
-MAX_EXEMPT = 256
+_MAX_EXEMPT = 256
 #: limit-burst-multiplier of ingress-nginx.
-DEFAULT_MULTIPLIER = 5
+_DEFAULT_MULTIPLIER = 5
 
 _MOST = 2**32 - 1
 #: Seconds until an empty bucket is full: bound of a RateLimitFilter.
@@ -47,8 +49,47 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     rps: int = 0
     rpm: int = 0
     connections: int = 0  # requests in progress
-    multiplier: int = DEFAULT_MULTIPLIER
+    multiplier: int = _DEFAULT_MULTIPLIER
     exempt: tuple[str, ...] = ()  # ranges of addresses without limits
+
+
+def read_limits(reader: AnnotationReader) -> Limits | None:
+    """Return the limits of an Ingress; None without one, or where the Ingress is refused or closed."""
+    values, name = reader.values, "limit-allowlist"
+    values.seen.update((name, "limit-whitelist", "limit-burst-multiplier"))
+    numbers = [_read_limit(reader, one) for one in ("limit-rps", "limit-rpm", "limit-connections")]
+    try:
+        listed = values.text(name, is_addresses, ("limit-whitelist",)).split(",")
+    except Rejected:
+        reader.refuse(name, "not a list of addresses and ranges")
+        return None
+    except NoValue:
+        listed = []
+    if not any(number > 0 for number in numbers):
+        return None
+    exempt = {known for one in listed if (known := read_range(one.strip()))}
+    if len(exempt) > _MAX_EXEMPT:
+        reader.close(name, f"{len(exempt)} ranges are not served (at most {_MAX_EXEMPT})")
+        return None
+    rps, rpm, connections = numbers
+    return Limits(
+        rps=rps,
+        rpm=rpm,
+        connections=connections,
+        multiplier=reader.read(_DEFAULT_MULTIPLIER, values.number, "limit-burst-multiplier"),
+        exempt=tuple(sorted(exempt)),
+    )
+
+
+def _read_limit(reader: AnnotationReader, name: str) -> int:
+    """Read a limit; 0 and less set no limit, as in ingress-nginx."""
+    try:
+        return max(0, reader.values.number(name))
+    except Rejected:
+        reader.refuse(name, "not a number")
+    except NoValue:
+        pass
+    return 0
 
 
 def refer_to_filter(ingress: Ingress) -> HTTPRouteFilter:

@@ -1,7 +1,7 @@
-"""Mirror: mirror-target -> a RequestMirror filter and the Backend that it names.
+"""Mirror: mirror-target, mirror-host and mirror-request-body -> a RequestMirror filter and the Backend that it names.
 
-In: an Ingress with the annotation. Out: filter and Backend, or a note. The form that is served is a URL of http with the variable
-$request_uri, or without a path: the copy has the path of the request.
+In: the annotations of an Ingress. Out: the target, then filter and Backend, or a note. The form that is served is a URL of http
+with the variable $request_uri, or without a path: the copy has the path of the request.
 Source: ingress-nginx template.go (`buildMirrorLocations`).
 Must never: wait for the answer to a copy.
 """
@@ -26,8 +26,10 @@ from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.origin import MARK
 from edgefast.api.model.reference import BackendObjectReference
+from edgefast.translate.ingress.annotation_reader import AnnotationReader
 from edgefast.translate.ingress.configmap import Note
 from edgefast.translate.ingress.servers import Source
+from edgefast.translate.ingress.values import one_of
 
 _TARGET = re.compile(r"(https?)://([A-Za-z0-9.-]{1,253})(?::([0-9]{1,5}))?(/?\$request_uri)?")
 
@@ -38,6 +40,21 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
     filter: HTTPRouteFilter | None = None
     backend: Backend | None = None
     notes: tuple[Note, ...] = ()
+
+
+def read_mirror(reader: AnnotationReader) -> str:
+    """Return mirror-target, "" without it."""
+    values = reader.values
+    target = reader.read("", values.text, "mirror-target", lambda one: bool(one.strip()))
+    if (
+        target
+        and reader.read("on", values.text, "mirror-request-body", one_of("on", "off")) == "off"
+    ):
+        reader.warn("mirror-request-body", "copies of requests always have their body")
+    if target and values.has("mirror-host"):
+        reader.warn("mirror-host", "copies of requests have the Host of the request")
+    values.seen.update(("mirror-host", "mirror-request-body"))
+    return target
 
 
 def translate_mirror(source: Source) -> Mirror:

@@ -21,6 +21,7 @@ from edgefast.translate.ingress.configmap import Note
 from edgefast.translate.ingress.lookup import covers
 from edgefast.translate.ingress.sections import DEFAULT
 from edgefast.translate.ingress.servers import CATCH_ALL, Server, Source
+from edgefast.translate.ingress.values import annotation_path
 
 _NAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
@@ -146,7 +147,7 @@ class _Builder:
         certificate, passes = self._securing.get(name, server).certificate, server.passthrough
         if passes is not None and name == server.host:
             if not name.startswith("*."):
-                field = _annotation("ssl-passthrough")
+                field = annotation_path("ssl-passthrough")
                 self._listeners[name] = TlsListener(
                     name=name, secret=None, owner=passes.ref, field=field
                 )
@@ -277,7 +278,3 @@ def _rule_of(server: Server) -> ClientTls | None:
     """Return the rule for client certificates that a host can have."""
     client = server.client_tls
     return None if client is None or client.rule is None or server.client_wrong else client
-
-
-def _annotation(name: str) -> str:
-    return f"metadata.annotations[nginx.ingress.kubernetes.io/{name}]"

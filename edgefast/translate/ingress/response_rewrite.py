@@ -1,6 +1,6 @@
 r"""Response rewrite: proxy-redirect-from, -to, proxy-cookie-domain and proxy-cookie-path -> responseRewrite of an HTTPRouteFilter.
 
-In: the values of the annotations, or of the ConfigMap. Out: the rewrites, and a note for each value that is not served.
+In: the annotations of an Ingress, the values of the ConfigMap. Out: the rewrites, and a note for each value that is not served.
 nginx replaces the text at the beginning of a value, or the whole value that an expression finds. It makes a new Location that begins
 with / absolute, unless relative-redirects is set.
 Source: ingress-nginx nginx.tmpl, proxy/main.go; nginx ngx_http_proxy_module.
@@ -10,7 +10,6 @@ Must never: approximate a value; a rewrite is served exactly, or not at all.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -27,10 +26,11 @@ from edgefast.api.edge.response_rewrite import (
     ResponseRewrite,
 )
 from edgefast.api.model.regex import check_regex, count_groups
+from edgefast.translate.ingress.annotation_reader import AnnotationReader
 from edgefast.translate.ingress.configmap import Note, ResponseValues
 from edgefast.translate.ingress.values import COOKIE_DOMAIN, URL_SPACED
 
-__all__ = ["absolute_locations", "read_responses", "translate_responses"]
+__all__ = ["absolute_locations", "read_responses"]
 
 _VARIABLES = {"$scheme": "{scheme}", "$host": "{host}"}
 _VARIABLE = re.compile(r"\$(?:[0-9]|\w+|\{\w+\})")
@@ -41,25 +41,26 @@ _UNCHANGED = {
 }
 
 
-def read_responses(
-    read: Callable[[str, Callable[..., str], str, object], str],
-    text: Callable[..., str],
-    default: ResponseValues,
-) -> ResponseValues:
-    """Read the annotations; `read` gives a default in place of a value that is missing or not valid."""
-    return ResponseValues(
+def read_responses(reader: AnnotationReader) -> ResponseRewrite | None:
+    """Return the rewrites of an Ingress, None without any; those of the ConfigMap apply where it has no annotation."""
+    read, text, default = reader.read, reader.values.text, reader.settings.responses
+    values = ResponseValues(
         redirect_from=read(default.redirect_from, text, "proxy-redirect-from", URL_SPACED),
         redirect_to=read(default.redirect_to, text, "proxy-redirect-to", URL_SPACED),
         cookie_domain=read(default.cookie_domain, text, "proxy-cookie-domain", COOKIE_DOMAIN),
         cookie_path=read(default.cookie_path, text, "proxy-cookie-path", URL_SPACED),
     )
+    made, notes = _translate(values)
+    for note in notes:
+        reader.add(note)
+    return made
 
 
 class _Unserved(Exception):
     """A value that is not served; the argument is the reason."""
 
 
-def translate_responses(values: ResponseValues) -> tuple[ResponseRewrite | None, tuple[Note, ...]]:
+def _translate(values: ResponseValues) -> tuple[ResponseRewrite | None, tuple[Note, ...]]:
     """Return the rewrites, None without any; a Location that begins with / is not absolute yet."""
     notes: list[Note] = []
     made = ResponseRewrite()

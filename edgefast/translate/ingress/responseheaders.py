@@ -1,7 +1,7 @@
-"""Response headers: custom-headers -> headers that responses get from a ConfigMap.
+"""Response headers: custom-headers -> headers that responses get from a ConfigMap; Strict-Transport-Security.
 
-In: an Ingress, the settings, a Lookup. Out: the headers, or why its locations answer 503: a ConfigMap that is missing, a header
-that global-allowed-response-headers does not list.
+In: an Ingress, the settings, a Lookup. Out: the headers and their filter, or why its locations answer 503: a ConfigMap that is
+missing, a header that global-allowed-response-headers does not list.
 Source: ingress-nginx customheaders/main.go.
 Must never: set a header that the ConfigMap of the controller does not allow.
 """
@@ -12,7 +12,7 @@ import re
 
 import msgspec
 
-from edgefast.api.gateway.httproutefilter import HTTPHeader
+from edgefast.api.gateway.httproutefilter import HTTPHeader, HTTPHeaderFilter, HTTPRouteFilter
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.servers import Source
@@ -57,3 +57,26 @@ def find_custom_headers(source: Source, settings: Globals, lookup: Lookup) -> Cu
 def _close(message: str) -> CustomHeaders:
     note = Note(name="custom-headers", message=f"{message}; its locations answer 503", error=True)
     return CustomHeaders(closed=True, notes=(note,))
+
+
+def set_response_headers(headers: tuple[HTTPHeader, ...]) -> HTTPRouteFilter:
+    """Return the filter that sets headers of responses."""
+    return HTTPRouteFilter(
+        type="ResponseHeaderModifier", response_header_modifier=HTTPHeaderFilter(set=headers)
+    )
+
+
+def add_strict_transport(
+    filters: tuple[HTTPRouteFilter, ...], settings: Globals
+) -> tuple[HTTPRouteFilter, ...]:
+    """Return the filters of an answer over TLS with the header of the ConfigMap (hsts), in one filter with other headers."""
+    value = settings.strict_transport
+    if not value:
+        return filters
+    header = HTTPHeader(name="strict-transport-security", value=value)
+    present = [one for one in filters if one.response_header_modifier is not None]
+    others = tuple(one for one in filters if one.response_header_modifier is None)
+    before: tuple[HTTPHeader, ...] = ()
+    if present and present[0].response_header_modifier is not None:
+        before = present[0].response_header_modifier.set
+    return (*others, set_response_headers((*before, header)))

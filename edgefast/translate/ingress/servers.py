@@ -20,7 +20,7 @@ from edgefast.api.kinds import ref_of
 from edgefast.api.model.units import parse_timestamp
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
-from edgefast.translate.ingress.annotations import Annotations, Canary
+from edgefast.translate.ingress.annotation_fields import Annotations, Canary
 from edgefast.translate.ingress.client_tls import ClientTls, check_client_secret
 from edgefast.translate.ingress.lookup import LookupIndex, covers
 

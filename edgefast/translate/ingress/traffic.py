@@ -19,7 +19,7 @@ from edgefast.api.edge.backendtrafficpolicy import (
     TrafficTimeout,
 )
 from edgefast.api.edge.policy_target import PolicyTargetReference
-from edgefast.translate.ingress.annotations import Affinity, Annotations
+from edgefast.translate.ingress.annotation_fields import Affinity, Annotations
 from edgefast.translate.ingress.balancing import translate_balancing
 from edgefast.translate.ingress.configmap import Globals
 

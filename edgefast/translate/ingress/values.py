@@ -24,6 +24,11 @@ _BOOLS = {
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
+def annotation_path(name: str) -> str:
+    """Return the field path of an annotation; `name` is without the prefix."""
+    return f"metadata.annotations[{PREFIX}{name}]"
+
+
 class NoValue(Exception):
     """An annotation has no usable value; the argument is its name without the prefix."""
 

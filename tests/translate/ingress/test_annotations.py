@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from edgefast.translate.ingress.annotations import (
-    Affinity,
-    Annotations,
-    Canary,
-    read_annotations,
-)
+from edgefast.translate.ingress.annotation_fields import Affinity, Annotations, Canary
+from edgefast.translate.ingress.annotations import read_annotations
 from edgefast.translate.ingress.configmap import Globals, ResponseValues, parse_size
 from edgefast.translate.ingress.known import KNOWN, SERVED
 from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
