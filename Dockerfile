@@ -24,8 +24,8 @@ RUN python3 -m venv /opt/edgefast
 WORKDIR /src
 # The TLS library is AWS-LC, inside of the engine. A layer of its own: it changes with its version alone.
 ENV EDGEFAST_TLS=aws-lc
-COPY csrc/aws-lc csrc/aws-lc
-RUN python3 csrc/aws-lc/build.py
+COPY csrc/libraries csrc/libraries
+RUN python3 csrc/libraries/build.py aws-lc
 COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE ./
 COPY csrc csrc
 COPY edgefast edgefast

@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip install --quiet
 JOBS ?= 4
 # Clusters of the cluster suite that run side by side.
 WORLDS ?= 2
-# What the engine is linked with: the system's OpenSSL, or EDGEFAST_TLS=aws-lc (csrc/aws-lc/build.py).
+# What the engine is linked with: the system's OpenSSL, or EDGEFAST_TLS=aws-lc (csrc/libraries/build.py).
 TLS := $(or $(EDGEFAST_TLS),system)
 TLS_PACKAGES := $(if $(filter aws-lc,$(TLS)),cargo cmake g++ make,libssl-dev)
 HTTP2_PACKAGES := libnghttp2-dev
@@ -28,10 +28,12 @@ ARGS ?=
 SECONDS_PER_TARGET ?= 60
 
 C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch] tests/cluster/world/native/*.[ch])
-NATIVE := setup.py $(wildcard csrc/aws-lc/* csrc/tls/* csrc/*.c csrc/*.h csrc/internal/*.h $(foreach kind,pyx pxd pxi,edgefast/core/*.$(kind) edgefast/core/*/*.$(kind))) \
+NATIVE := setup.py $(wildcard csrc/libraries/*.py csrc/libraries/*/* csrc/tls/* csrc/*.c csrc/*.h csrc/internal/*.h $(foreach kind,pyx pxd pxi,edgefast/core/*.$(kind) edgefast/core/*/*.$(kind))) \
           edgefast/table/csrc_build.py
 TEST_PACKAGES := chromium clang clang-format curl dnsmasq-base faketime fish haproxy iproute2 libclang-rt-dev nghttp2-client nghttp2-server nginx-light openssl prometheus redis-server zsh
 BENCH_PACKAGES := cargo cmake debootstrap haproxy libnginx-mod-stream nginx-light nghttp2-client nghttp2-proxy protobuf-compiler redis-server wrk
+
+RELEASE_PACKAGES := binutils cargo cmake debootstrap g++ make systemd-container
 
 CLUSTER_PACKAGES := curl etcd-server gcc iproute2 libc6-dev nftables python3 redis-server util-linux
 # Pods see the checkout, and cannot write to it: each would compile hundreds of modules for itself.
@@ -39,7 +41,7 @@ COMPILED = $(BIN)/python -m compileall -q edgefast controller
 # Network namespaces are made by root alone.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
 
-.PHONY: help setup run test test-cluster test-conformance test-aws-lc lint heavy debug bench bench-cluster bench-convert fuzz wheel image clean
+.PHONY: help setup run test test-cluster test-conformance test-aws-lc lint heavy debug bench bench-cluster bench-convert fuzz wheel wheels deb image clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -100,6 +102,12 @@ wheel: $(VENV)/.run ## dist/*.whl
 	@$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist/*.whl
 
+wheels: $(VENV)/.release build/.release-packages ## dist/: manylinux wheels for each supported Python, with bills of materials
+	@$(BIN)/python -m release.wheels $(ARGS)
+
+deb: $(VENV)/.release ## dist/: Debian packages of the wheels
+	@$(BIN)/python -m release.deb $(ARGS)
+
 image: $(VENV)/.run ## both container images as build/image/*.tar, without a container engine
 	@.ci/image
 
@@ -124,6 +132,10 @@ $(VENV)/.dev: $(VENV)/.run
 	@$(BIN)/python .ci/requires.py dev | .ci/progress "python: installing the development tools" 20 xargs -d '\n' $(PIP)
 	@touch $@
 
+$(VENV)/.release: $(VENV)/.run
+	@$(BIN)/python .ci/requires.py release | xargs -d '\n' $(PIP)
+	@touch $@
+
 $(VENV)/.bench: $(VENV)/.dev
 	@$(BIN)/python .ci/requires.py bench | xargs -d '\n' $(PIP)
 	@touch $@
@@ -135,6 +147,10 @@ build/.tls-$(TLS):
 
 build/.native: $(NATIVE) build/.tls-$(TLS) | $(VENV)/.run
 	@$(BIN)/python setup.py --quiet build_ext --inplace
+	@mkdir -p build && touch $@
+
+build/.release-packages: Makefile
+	@.ci/packages $(RELEASE_PACKAGES)
 	@mkdir -p build && touch $@
 
 build/.test-packages: Makefile

@@ -3,9 +3,9 @@
 In: *.pyx|pxd|pxi below edgefast/core, csrc/*.c|h, edgefast/table/csrc_build.py. Out: extension modules; everything else about
 the package is in pyproject.toml. Objects are compiled in parallel and only when they or a header they read have changed.
 Environment: EDGEFAST_DEBUG=1 builds with bounds checks, C asserts and no optimisation; EDGEFAST_SANITIZE=1 adds
-AddressSanitizer and UndefinedBehaviorSanitizer; EDGEFAST_QUICK=1 leaves optimisation out, for work on the engine; EDGEFAST_TLS=aws-lc links the engine with AWS-LC in place of the system's OpenSSL
-(csrc/aws-lc/build.py fetches and builds it, once per version). Must never read the network otherwise, nor write outside build/
-and the modules.
+AddressSanitizer and UndefinedBehaviorSanitizer; EDGEFAST_QUICK=1 leaves optimisation out, for work on the engine; EDGEFAST_TLS=aws-lc links the engine with AWS-LC in place of the system's OpenSSL,
+EDGEFAST_HTTP2=static with an nghttp2 of its own in place of the system's (csrc/libraries/build.py fetches and builds both, once per
+version). Must never read the network otherwise, nor write outside build/ and the modules.
 """
 
 from __future__ import annotations
@@ -31,11 +31,16 @@ TLS = os.environ.get("EDGEFAST_TLS") or "system"
 if TLS not in ("system", "aws-lc"):
     sys.exit(f"EDGEFAST_TLS is {TLS!r}; there are: system, aws-lc")
 AWS_LC = TLS == "aws-lc"
+HTTP2 = os.environ.get("EDGEFAST_HTTP2") or "system"
+if HTTP2 not in ("system", "static"):
+    sys.exit(f"EDGEFAST_HTTP2 is {HTTP2!r}; there are: system, static")
+STATIC_HTTP2 = HTTP2 == "static"
 VARIANT = (
     ("debug" if DEBUG else "release")
     + "-sanitize" * SANITIZE
     + "-quick" * QUICK
     + "-aws-lc" * AWS_LC
+    + "-static-http2" * STATIC_HTTP2
 )
 JOBS = len(os.sched_getaffinity(0))
 
@@ -76,6 +81,29 @@ def c_sources() -> list[str]:
     return sorted(map(str, Path("csrc").glob("*.c")))
 
 
+def static_library(name: str) -> Path:
+    """The folder of a library that csrc/libraries builds."""
+    builder = [sys.executable, "csrc/libraries/build.py", name]
+    done = subprocess.run(builder, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+    return Path(done.stdout.strip())
+
+
+def http2_library() -> dict[str, Any]:
+    """How the engine is linked with nghttp2.
+
+    The distribution's, whatever TLS is linked with: its fixes come with the system's. A wheel for many distributions has its own inside.
+    """
+    if not STATIC_HTTP2:
+        return {"libraries": ["nghttp2"]}
+    folder = static_library("nghttp2")
+    return {
+        "include_dirs": [str(folder / "include")],
+        "extra_objects": [str(folder / "libnghttp2.a")],
+    }
+
+
 def tls_library() -> dict[str, Any]:
     """How the engine is linked with libssl and libcrypto.
 
@@ -83,12 +111,7 @@ def tls_library() -> dict[str, Any]:
     """
     if not AWS_LC:
         return {"libraries": ["ssl", "crypto"]}
-    done = subprocess.run(
-        [sys.executable, "csrc/aws-lc/build.py"], stdout=subprocess.PIPE, text=True, check=False
-    )
-    if done.returncode:
-        sys.exit(done.returncode)
-    folder = Path(done.stdout.strip())
+    folder = static_library("aws-lc")
     return {
         "include_dirs": [str(folder / "include")],
         "extra_objects": [str(folder / "libssl.a"), str(folder / "libcrypto.a")],
@@ -120,8 +143,7 @@ def engine() -> list[Extension]:
         if name == "tls":
             made = unit(f"{CORE}.{name}.extension", source, tls_sources(), **tls_library())
         elif name == "h2":
-            # The distribution's, whatever TLS is linked with: its fixes come with the system's.
-            made = unit(f"{CORE}.{name}.extension", source, libraries=["nghttp2"])
+            made = unit(f"{CORE}.{name}.extension", source, **http2_library())
         else:
             made = unit(f"{CORE}.{name}.extension", source)
         modules.append(made)

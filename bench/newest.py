@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from bench.native import BUILD, SOURCES
+from release.debian_tree import NoTree, make_tree
 
 RELEASE = "trixie"
 PACKAGES = ("nginx", "libnginx-mod-stream", "haproxy", "nghttp2-proxy")
@@ -51,7 +52,7 @@ def make_newest() -> None:
             continue
         try:
             make()
-        except (OSError, subprocess.SubprocessError) as error:
+        except (OSError, subprocess.SubprocessError, NoTree) as error:
             last = getattr(error, "stderr", None) or str(error)
             reason = " ".join(last.strip().splitlines()[-1:])
             missing += [f"{name}: {reason}" for name in names]
@@ -68,23 +69,7 @@ def _run(argv: list[str], **settings: object) -> str:
 
 def _make_tree() -> None:
     """Debian's programs of a newer release; debootstrap needs root."""
-    sites = _run(["apt-get", "indextargets", "--format", "$(SITE) $(RELEASE)"]).splitlines()
-    mirror = next(
-        site
-        for site, _, suite in (line.partition(" ") for line in sites)
-        if "-" not in suite and site.endswith("/debian")
-    )
-    as_root = [] if os.geteuid() == 0 else ["sudo"]
-    shutil.rmtree(TREE, ignore_errors=True)
-    argv = [
-        "debootstrap",
-        "--variant=minbase",
-        f"--include={','.join(PACKAGES)}",
-        RELEASE,
-        str(TREE),
-        mirror,
-    ]
-    _run([*as_root, *argv])
+    make_tree(RELEASE, PACKAGES, TREE)
     _write_scripts()
 
 

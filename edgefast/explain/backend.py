@@ -40,7 +40,7 @@ COUNTED = {
     "max_retries": "repeats",
 }
 #: Numbers of ir.Traffic that are about backends.
-BACKEND_FIELDS = ("send_timeout", *COUNTED)
+BACKEND_FIELDS = ("send_timeout", "connect_timeout", "retry_timeout", *COUNTED)
 
 
 class Leaf(msgspec.Struct, frozen=True):

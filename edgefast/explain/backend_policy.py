@@ -104,6 +104,9 @@ def _write(one: Setting) -> str:
         return f"{COUNTED[one.field]} any number"
     if one.field in COUNTED:
         return f"{COUNTED[one.field]} {one.value} at most"
+    if one.field in ("connect_timeout", "retry_timeout"):
+        what = {"connect_timeout": "connect", "retry_timeout": "repeat requests"}[one.field]
+        return f"{what} within {write_time(one.value)}" if one.value else f"no time limit to {what}"
     return (
         f"the peer must read data within {write_time(one.value)}"
         if one.value

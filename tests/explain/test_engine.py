@@ -136,7 +136,7 @@ def _is_head(raw: bytes, lines: tuple[str, ...]) -> bool:
 
 @pytest.mark.wire
 def test_an_engine_does_what_is_explained() -> None:
-    seen = run_worlds(Bench, compare_tables, range(100, 140), 25)
+    seen = run_worlds(Bench, compare_tables, range(100, 160), 25)
     assert seen.pop("chosen") and all(count > 20 for count in seen.values()), seen
 
 

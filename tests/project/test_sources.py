@@ -17,7 +17,7 @@ NAMELESS = {"base", "common", "helper", "helpers", "manager", "misc", "util", "u
 
 
 def _sources(*patterns: str) -> list[Path]:
-    rooms = ("edgefast", "controller", "csrc", "bench", "tests", "examples")
+    rooms = ("edgefast", "controller", "csrc", "bench", "release", "tests", "examples")
     found = [
         path for room in rooms for pattern in patterns for path in (ROOT / room).rglob(pattern)
     ]
@@ -71,4 +71,4 @@ def test_no_tools_folder_is_committed() -> None:
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
     hidden = {one.partition("/")[0] for one in listed if one.startswith(".")}
-    assert hidden == {".ci", ".clang-format", ".dockerignore", ".gitignore"}
+    assert hidden == {".ci", ".clang-format", ".dockerignore", ".github", ".gitignore"}

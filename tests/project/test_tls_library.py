@@ -14,7 +14,7 @@ from edgefast.core import engine
 pytestmark = pytest.mark.pure
 
 ROOT = Path(__file__).parents[2]
-BUILDER = ROOT / "csrc/aws-lc/build.py"
+BUILDER = ROOT / "csrc/libraries/build.py"
 
 
 def test_the_engine_says_what_it_is_linked_with() -> None:
@@ -55,10 +55,10 @@ def test_what_a_build_lacks_is_named_at_once(tmp_path: Path) -> None:
     tools.mkdir()
     for name in ("make", "cc", "c++"):
         (tools / name).symlink_to("/bin/true")
-    done = _run(BUILDER, place=tmp_path, path=str(tools))
+    done = _run(BUILDER, "aws-lc", place=tmp_path, path=str(tools))
     assert done.returncode == 1
     assert done.stdout == ""
-    assert done.stderr.startswith("EDGEFAST_TLS=aws-lc needs cargo (Debian: cargo")
+    assert done.stderr.startswith("The build of AWS-LC needs cargo (Debian: cargo")
     assert "cmake (Debian: cmake)" in done.stderr and "gcc" not in done.stderr
     assert all(left.suffix == ".lock" for left in (tmp_path / "edgefast").iterdir())
 

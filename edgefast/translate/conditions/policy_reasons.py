@@ -29,6 +29,14 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "NoValidCACertificate",
             "The policy has no valid CA certificate; requests to the backend get 500.",
         ),
+        Reason(
+            "Accepted",
+            "False",
+            "InvalidClientCertificateRef",
+            "The Secret of `gateway.edge.io/client-certificate` is missing or invalid; requests to "
+            "the backend get 500.",
+            ours=True,
+        ),
         Reason("ResolvedRefs", "True", "ResolvedRefs", "All references are resolved."),
         Reason(
             "ResolvedRefs",
@@ -184,6 +192,27 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "NotFound",
             "A ConfigMap with the body of an answer is missing, or has no body; its requests "
             "get 500.",
+        ),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "BackendNotFound",
+            "A service of `responseOverride` does not exist; its requests get 500.",
+        ),
+        Reason(
+            "ResolvedRefs",
+            "False",
+            "RefNotPermitted",
+            "No ReferenceGrant allows it (`from`: group `gateway.edge.io`, kind "
+            "`BackendTrafficPolicy`).",
+        ),
+        Reason(
+            "BackendsAvailable",
+            "False",
+            "EndpointsNotFound",
+            "A service of `responseOverride` has no endpoints; clients get the plain error. The "
+            "condition is absent otherwise.",
+            ours=True,
         ),
         Reason("Programmed", "True", "Programmed", "All ready proxies of the Gateway have it."),
         Reason("Programmed", "False", "Invalid", "Its requests get 500."),

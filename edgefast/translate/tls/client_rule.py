@@ -101,7 +101,7 @@ def _find_authorities(
         return None
     if not permits(namespace, name):
         message = f"no ReferenceGrant permits Secret {namespace}/{name}"
-        report.refuse(where, "RefNotPermitted", message)
+        report.refuse(where, "RefNotPermitted", message, condition="NoValidCACertificate")
         return None
     found = keyring.clients(namespace, name)
     if isinstance(found, str):

@@ -86,11 +86,15 @@ def translate_tls(
     client = translate_client_rule(tls.options, where, permits, keyring, report)
     if client is not None and listener.protocol != "HTTPS":
         message = f"needs protocol HTTPS, and the listener has {listener.protocol}"
-        report.refuse(f"{where}[{CLIENT_OPTIONS[0]}]", "Forbidden", message)
+        report.refuse(
+            f"{where}[{CLIENT_OPTIONS[0]}]", "Forbidden", message, condition="UnsupportedValue"
+        )
         client = None
     elif client is not None and validation is not None:
         message = "must not be set beside spec.tls.frontend of the Gateway for this port"
-        report.refuse(f"{where}[{CLIENT_OPTIONS[0]}]", "Forbidden", message)
+        report.refuse(
+            f"{where}[{CLIENT_OPTIONS[0]}]", "Forbidden", message, condition="UnsupportedValue"
+        )
         client = None
     insecure = validation is not None and validation.mode == "AllowInsecureFallback"
     return TlsOutcome(

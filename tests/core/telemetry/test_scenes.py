@@ -252,7 +252,9 @@ def test_every_name_has_its_scene() -> None:
     calls |= {
         name for name in GLOBALS if name.startswith("mirror_drops_")
     }  # exchange/test_mirror.py
-    services = {name for name in GLOBALS if name.startswith("auth_")}  # tests/core/policy
+    services = {
+        name for name in GLOBALS if name.startswith(("auth_", "error_calls"))
+    }  # tests/core/policy
     checks = {name for name in GLOBALS if name.startswith("health_checks")}  # test_checks.py
     checks |= {"zone_own", "zone_other"}  # upstream/test_zones.py
     elsewhere |= http2 | streams | calls | services | checks

@@ -1,0 +1,59 @@
+"""A Debian system in a folder: `make_tree(release, packages, folder)`.
+
+In: the mirror of this machine's apt; debootstrap and root. Out: a folder that is complete, or is not there.
+Must never: leave a half-made system under the final name.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+#: Seconds; a slow mirror takes minutes.
+DEBOOTSTRAP_SECONDS = 1800
+
+
+class NoTree(Exception):
+    """A system that was not made; the text says why."""
+
+
+def make_tree(release: str, packages: Iterable[str], folder: Path) -> None:
+    """Make the system unless the folder is there."""
+    if folder.exists():
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = folder.with_name(f"{folder.name}.part")
+    as_root = [] if os.geteuid() == 0 else ["sudo"]
+    _run([*as_root, "rm", "-rf", "--one-file-system", str(made)])
+    options = ["--variant=minbase", f"--include={','.join(packages)}"]
+    _run([*as_root, "debootstrap", *options, release, str(made), _find_mirror()])
+    _run([*as_root, "mv", str(made), str(folder)])
+
+
+def _find_mirror() -> str:
+    targets = _run(["apt-get", "indextargets", "--format", "$(SITE) $(RELEASE)"]).splitlines()
+    for line in targets:
+        site, _, suite = line.partition(" ")
+        if "-" not in suite and site.endswith("/debian"):
+            return site
+    raise NoTree("apt has no Debian mirror here")
+
+
+def _run(argv: list[str]) -> str:
+    if shutil.which(argv[0]) is None:
+        raise NoTree(f"{argv[0]} is not installed")
+    done = subprocess.run(
+        argv,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=DEBOOTSTRAP_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        last = (done.stderr or done.stdout).strip().splitlines()[-3:]
+        raise NoTree(f"{argv[0]} ended with {done.returncode}: {' '.join(last)}")
+    return done.stdout
