@@ -28,10 +28,10 @@ from edgefast.translate import Settings, translate
 from edgefast.translate.settings import IngressSettings
 from ingress.comparison import wrong_kind
 from ingress.differ import Ask
-from ingress.generate import tls_secret
 from ingress.message import Request
 from ingress.naive.canary import UndecidedShare
 from ingress.naive.objects import CLASS_ANNOTATION, CONTROLLER, PREFIX
+from ingress.standard_objects import tls_secret
 from ingress.test_served import ask_table, evaluate, reduced
 from wire.harness.certificates import Authority
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ingress.generate import PREFIX, standard_objects
+from ingress.generate import PREFIX
+from ingress.standard_objects import standard_objects
 
 #: Classes, Services with endpoints and Secrets of the namespaces shop and web.
 SERVICE = standard_objects()

@@ -29,9 +29,9 @@ from edgefast.explain.served_fleet import Served
 from edgefast.translate import Settings, translate
 from edgefast.translate.settings import IngressSettings
 from edgefast.translate.translation import Translation
-from ingress.generate import tls_secret
 from ingress.message import Request
 from ingress.naive.objects import CONTROLLER
+from ingress.standard_objects import tls_secret
 
 OURS = "gateway.edge.io/ingress-controller"
 GATEWAY = ("edge-gateway-system", "ingress")

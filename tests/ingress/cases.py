@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from ingress.generate import standard_objects
 from ingress.message import Answer, Request
+from ingress.standard_objects import standard_objects
 
 FOLDER = Path(__file__).parent / "cases"
 _VERSIONS = {

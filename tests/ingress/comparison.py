@@ -32,11 +32,12 @@ from ingress import converters
 from ingress.assistance import join_gateways, resolve_ports
 from ingress.converters import Convert, Converted, convert_most
 from ingress.differ import Ask, Objects, Unknown
-from ingress.generate import Generator, tls_secret
+from ingress.generate import Generator
 from ingress.message import Answer, Request, answer_auth
 from ingress.naive.canary import UndecidedShare
 from ingress.naive.objects import Objects as NaiveObjects
 from ingress.nginx_servers import without_duplicates
+from ingress.standard_objects import tls_secret
 from ingress.test_served import LEFT_OUT, ask_table, evaluate, limit_of, prepare, reduced
 
 ROOT = Path(__file__).parents[2]

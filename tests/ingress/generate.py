@@ -9,23 +9,17 @@ from __future__ import annotations
 
 import base64
 import copy
-import functools
-import hashlib
 import random
 import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from ingress.generate_responses import random_answers, random_responses, random_setting
 from ingress.limits import random_limits
 from ingress.message import AUTH_STATUS, BACKEND_STATUS, Request
-from proxy.pki import Authority, Pair
-
-Object = dict[str, Any]
+from ingress.standard_objects import SERVICES, SPACES, Object, standard_objects
 
 PREFIX = "nginx.ingress.kubernetes.io/"
-SPACES = ("shop", "web")
 HOSTS = ("a.test", "b.test", "www.a.test", "www.c.test", "*.w.test", "x.w.test", "*.test", "")
 NAMES = (
     "a.test", "b.test", "www.a.test", "c.test", "www.c.test", "www.b.test", "x.w.test", "y.w.test", "a-_1.w.test",
@@ -69,7 +63,6 @@ REQUESTS = (
 )  # fmt: skip
 BAD_REQUESTS = ("/..", "/foo/%00", "/foo/%zz", "/foo/../../x", "/%2e%2e/")
 QUERIES = ("", "", "", "?", "?q=1", "?q=a%2Fb&r=/", "?x=/y/", "?a=b?c")
-SERVICES = ("one", "two", "three", "canary", "pages", "empty")
 PORTS = ({"number": 80}, {"name": "http"}, {"number": 8080}, {"name": "web"}, {"number": 81})
 PEERS = ("127.0.0.1", "127.0.0.2", "127.0.1.3")
 RANGES = (
@@ -79,106 +72,8 @@ RANGES = (
     "127.0.0.2,127.0.1.0/24",
     "127.0.0.1/32, 10.0.0.0/8",
 )
-PASSWORD = "secret"
 LOGIN = "Basic " + base64.b64encode(b"user:secret").decode()
 WRONG = "Basic " + base64.b64encode(b"user:wrong").decode()
-_SHA = "{SHA}" + base64.b64encode(hashlib.sha1(PASSWORD.encode()).digest()).decode()
-_AUTHORITY = Authority()
-
-
-@functools.cache
-def pair(secret: str, *names: str) -> Pair:
-    """The certificate of a Secret for these names."""
-    return _AUTHORITY.issue(*names, common=secret)
-
-
-def tls_secret(space: str, name: str, *names: str) -> Object:
-    """A TLS Secret."""
-    made = pair(f"{space}/{name}", *names)
-    data = {"tls.crt": made.certificate, "tls.key": made.key}
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": "kubernetes.io/tls",
-        "metadata": {"namespace": space, "name": name},
-        "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
-    }
-
-
-def service(space: str, name: str) -> Object:
-    """A Service with two ports."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"namespace": space, "name": name},
-        "spec": {
-            "ports": [
-                {"name": "http", "port": 80, "targetPort": 8080},
-                {"name": "other", "port": 81, "targetPort": "web"},
-            ]
-        },
-    }
-
-
-def endpoints(space: str, name: str, *, ready: bool = True) -> Object:
-    """Endpoints of a Service."""
-    return {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
-        "addressType": "IPv4",
-        "metadata": {
-            "namespace": space,
-            "name": f"{name}-1",
-            "labels": {"kubernetes.io/service-name": name},
-        },
-        "ports": [
-            {"name": "http", "port": 8080, "protocol": "TCP"},
-            {"name": "other", "port": 8081, "protocol": "TCP"},
-        ],
-        "endpoints": [{"addresses": ["127.0.0.9"], "conditions": {"ready": ready}}],
-    }
-
-
-def standard_objects() -> list[Object]:
-    """Classes, Services with endpoints, and Secrets that Ingresses refer to."""
-    found: list[Object] = [
-        {
-            "apiVersion": "networking.k8s.io/v1",
-            "kind": "IngressClass",
-            "metadata": {"name": name},
-            "spec": {"controller": controller},
-        }
-        for name, controller in (("nginx", "k8s.io/ingress-nginx"), ("other", "example.com/other"))
-    ]
-    found.append(
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"namespace": "web", "name": "headers"},
-            "data": {"X-Custom-A": "1", "X-Custom-B": "$host"},
-        }
-    )
-    for space in SPACES:
-        found += [service(space, name) for name in SERVICES]
-        found += [endpoints(space, name, ready=name != "empty") for name in SERVICES]
-        found += [
-            tls_secret(space, "exact", "a.test", "b.test"),
-            tls_secret(space, "wildcard", "*.w.test", "*.alias.test"),
-            tls_secret(space, "www", "a.test", "www.a.test", "c.test", "www.c.test"),
-            {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {"namespace": space, "name": "users"},
-                "stringData": {"auth": f"user:{_SHA}\nother:{_SHA}\n"},
-            },
-            {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {"namespace": space, "name": "map"},
-                "stringData": {"user": _SHA},
-            },
-        ]
-    return found
 
 
 class Generator:

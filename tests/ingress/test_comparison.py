@@ -16,7 +16,7 @@ from ingress.converters import (
     find_ingress2gateway,
     ingress2gateway,
 )
-from ingress.generate import standard_objects
+from ingress.standard_objects import standard_objects
 from tests.convert.documents import ingress
 
 pytestmark = pytest.mark.pure

@@ -22,10 +22,10 @@ from edgefast.translate.settings import IngressSettings
 from ingress.cases import FOLDER, Case, read_cases
 from ingress.comparison import wrong_kind
 from ingress.differ import Ask, Unknown
-from ingress.generate import tls_secret
 from ingress.message import BACKEND_STATUS, Request, answer_auth
 from ingress.naive.canary import UndecidedShare
 from ingress.naive.objects import CONTROLLER
+from ingress.standard_objects import tls_secret
 from ingress.test_served import _Evaluator, ask_table, prepare, reduced
 
 pytestmark = pytest.mark.pure

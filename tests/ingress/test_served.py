@@ -23,7 +23,7 @@ from edgefast.explain.forwarded import RANDOM_ID
 from edgefast.explain.served_fleet import Served
 from edgefast.translate import Settings, translate
 from ingress.differ import Ask, Objects, Unknown, compare
-from ingress.generate import PREFIX, standard_objects, tls_secret
+from ingress.generate import PREFIX
 from ingress.message import (
     AUTH_ANSWER,
     BACKEND_STATUS,
@@ -43,6 +43,7 @@ from ingress.naive.hosts import Location, Upstream
 from ingress.naive.matching import match, normalise
 from ingress.naive.objects import CONTROLLER
 from ingress.naive.objects import Objects as NaiveObjects
+from ingress.standard_objects import standard_objects, tls_secret
 
 pytestmark = [
     pytest.mark.pure,
