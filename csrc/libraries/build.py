@@ -3,7 +3,7 @@
 In: NAME/Cargo.toml and NAME/Cargo.lock beside this file (version and checksums); cargo, cmake, make, a C and a C++ compiler; the
 registry that cargo is configured for. Out: the folder that has include/ and the libraries, on standard output: below
 $XDG_CACHE_HOME/edgefast (~/.cache), named after everything that it depends on, so that all checkouts share it. Must never write
-into the tree, nor leave a half-built folder under the final name.
+into the tree or leave a half-built folder under the final name.
 
 Only source is fetched, and no program of it is run but the library's own CMakeLists.txt: assembly of AWS-LC comes generated in the
 package, so neither Go nor Perl is needed.
@@ -110,7 +110,7 @@ LIBRARIES = {
 
 
 class CannotBuild(Exception):
-    """What is missing, or what failed, in words for who started the build."""
+    """A build that failed; the text names what is missing, or the step."""
 
 
 def find_version(library: Library) -> str:
@@ -158,7 +158,7 @@ def run(library: Library, argv: list[str | Path], log: Path) -> None:
 def build(library: Library, target: Path, scratch: Path) -> None:
     """Fetch, compile and move the outcome to `target`."""
     log, vendor, made = scratch / "log", scratch / "vendor", scratch / "made"
-    # Without --respect-source-config vendoring would pass by a mirror that cargo is told to use.
+    # Without --respect-source-config, vendoring ignores the mirror of the cargo configuration.
     fetch = [
         "cargo",
         "vendor",
@@ -197,7 +197,7 @@ def build(library: Library, target: Path, scratch: Path) -> None:
 
 
 def _not_headers(folder: str, names: list[str]) -> list[str]:
-    """What a build tree has beside headers."""
+    """List the files of a build tree that are no headers."""
     return [name for name in names if not (Path(folder, name).is_dir() or name.endswith(".h"))]
 
 
