@@ -18,7 +18,7 @@ MAX_REWRITES = 8
 MAX_REWRITE = 1024
 
 #: Text that headers of this kind contain.
-FROM = r"^[!-~]{1,1024}\Z"
+FROM = r"^[!-~]+\Z"
 LOCATION_TO = r"^(?:[-A-Za-z0-9/._~!$&'()*+,;=:@?#%\[\]]|\\[0-9]|\{(?:scheme|host)\})*\Z"
 DOMAIN_TO = r"^(?:[-A-Za-z0-9._]|\\[0-9])*\Z"
 PATH_TO = r"^(?:[-A-Za-z0-9/._~!$&'()*+,=:@%]|\\[0-9])*\Z"

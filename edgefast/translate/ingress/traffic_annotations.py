@@ -70,8 +70,8 @@ def read_affinity(reader: AnnotationReader) -> Affinity | None:
         values.seen.update(cookie)
         return None
     age = reader.read("", values.text, "session-cookie-max-age", _AGE)
-    # Clients use Max-Age if they get both.
-    age = age or reader.read("", values.text, "session-cookie-expires", _EXPIRES)
+    expires = reader.read("", values.text, "session-cookie-expires", _EXPIRES)
+    age = age or expires  # clients use Max-Age if they get both
     domain = reader.read("", values.text, "session-cookie-domain", BASIC)
     if domain and not _DOMAIN.fullmatch(domain):
         reader.note("session-cookie-domain", "not served: not a domain; the cookie has none")

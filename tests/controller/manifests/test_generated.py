@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import re2
 import yaml
 
 from controller.manifests.crds import LOOKS, render_crds
@@ -47,6 +50,22 @@ def test_every_kind_of_ours_has_a_crd_with_its_schema() -> None:
         assert (version.get("subresources") == {"status": {}}) == (status is not None)
         assert (status is not None) == kind.endswith("Policy")
         assert spec["names"]["categories"] == ["edge"]
+
+
+def test_an_api_server_compiles_every_pattern() -> None:
+    """Go's regular expressions repeat at most 1,000 times, as RE2 does; one pattern above that and the CRD is refused."""
+
+    def patterns(node: Any) -> Iterator[str]:
+        for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+            if key == "pattern" and isinstance(value, str):
+                yield value
+            elif isinstance(value, dict | list):
+                yield from patterns(value)
+
+    found = [pattern for crd in render_crds() for pattern in patterns(crd)]
+    assert len(found) > 100
+    for pattern in found:
+        re2.compile(pattern)
 
 
 def test_values_yaml_says_the_defaults() -> None:
