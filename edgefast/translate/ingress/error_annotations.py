@@ -7,13 +7,16 @@ Must never: look up an object.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
-from edgefast.translate.ingress.values import Values, pattern
+from edgefast.translate.ingress.values import Unreadable, Values, pattern
 
 __all__ = ["ErrorPages", "read_codes", "read_default_backend"]
 
 _CODES = pattern(r"^(?:[4,5]\d{2},?)*$", spaces=True)
+_CODE = re.compile(r"[45][0-9]{2}")
 _SERVICE = pattern(r"^[a-z](?:[-a-z0-9]*[a-z0-9])?$")
 
 
@@ -27,8 +30,11 @@ class ErrorPages(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_codes(values: Values) -> tuple[int, ...]:
     """Read custom-http-errors; raises NoValue."""
-    codes = values.text("custom-http-errors", _CODES)
-    return tuple(sorted({int(one) for one in codes.split(",") if one.strip()}))
+    name = "custom-http-errors"
+    codes = [one.strip() for one in values.text(name, _CODES).split(",") if one.strip()]
+    if not all(map(_CODE.fullmatch, codes)):
+        raise Unreadable(name)  # the syntax allows spaces and commas between the digits
+    return tuple(sorted(set(map(int, codes))))
 
 
 def read_default_backend(values: Values) -> str:
