@@ -68,6 +68,7 @@ from edgefast.translate.ingress.values import (
     Rejected,
     Values,
     is_addresses,
+    is_integer,
     is_server_name,
     one_of,
     pattern,
@@ -596,7 +597,7 @@ class _Reader:
             self._warn("affinity-canary-behavior", message)
         return Affinity(
             name=self._or("INGRESSCOOKIE", values.text, "session-cookie-name", BASIC),
-            max_age=max(0, int(age)) if age.lstrip("-").isdecimal() else 0,
+            max_age=max(0, int(age)) if is_integer(age) else 0,
             path=self._or("", values.text, "session-cookie-path", URL_SPACED),
             domain=domain,
             same_site=self._or("", values.text, "session-cookie-samesite", _SAME_SITE).strip(),

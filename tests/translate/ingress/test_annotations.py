@@ -127,6 +127,8 @@ def test_affinity_and_its_lifetime() -> None:
     assert read(affinity="cookie").affinity == Affinity(name="INGRESSCOOKIE", max_age=0, path="")
     found = read(affinity="cookie", session_cookie_max_age="-5")
     assert found.affinity is not None and found.affinity.max_age == 0
+    endless = read(affinity="cookie", session_cookie_max_age="9" * 5000).affinity
+    assert endless is not None and endless.max_age == 0
     assert read(affinity="ip").affinity is None
     both = read(affinity="cookie", session_cookie_max_age="5", session_cookie_expires="9").affinity
     assert both is not None and both.max_age == 5
