@@ -107,7 +107,8 @@ _NEXT = pattern(
 )
 _AUTH_TYPE = pattern(r"basic|digest", spaces=True)
 _SWITCH = one_of("on", "off")
-_EXPIRES = pattern(r"(^0|-?[1-9]\d*$)", spaces=True)
+#: The bound keeps the search of a long value short.
+_EXPIRES = pattern(r"^(?=.{0,64}$)(0|.*-?[1-9]\d*$)", spaces=True)
 _DOMAIN = re.compile(r"(?=.{1,253}$)\.?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?")
 _SAME_SITE = one_of("none", "lax", "strict", folded=True)
 _CANARY_BEHAVIOR = one_of("sticky", "legacy")
