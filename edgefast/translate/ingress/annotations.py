@@ -101,13 +101,13 @@ _EXPOSED = pattern(r"^(([A-Za-z0-9\-\_]+|\*),?\s?)+$", spaces=True)
 _CORS_METHODS = "GET, PUT, POST, DELETE, PATCH, OPTIONS"
 _CORS_HEADERS = "DNT,Keep-Alive,User-Agent,X-Requested-With,If-Modified-Since,Cache-Control,Content-Type,Range,Authorization"
 _CORS_MAX_AGE = 1_728_000
-_AGE = pattern(r"(^0|-?[1-9]\d*$)")
+#: The bound of these two keeps the search of a long value short.
+_AGE = pattern(r"^(?=.{0,64}$)(0|.*-?[1-9]\d*$)")
 _NEXT = pattern(
     r"^((error|timeout|invalid_header|http_500|http_502|http_503|http_504|http_403|http_404|http_429|non_idempotent|off)\s?)+$"
 )
 _AUTH_TYPE = pattern(r"basic|digest", spaces=True)
 _SWITCH = one_of("on", "off")
-#: The bound keeps the search of a long value short.
 _EXPIRES = pattern(r"^(?=.{0,64}$)(0|.*-?[1-9]\d*$)", spaces=True)
 _DOMAIN = re.compile(r"(?=.{1,253}$)\.?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?")
 _SAME_SITE = one_of("none", "lax", "strict", folded=True)
