@@ -90,6 +90,7 @@ class TlsError(ValueError): ...
 
 class TlsContext:
     server: bool
+    authorities: tuple[str, int] | None
     def __init__(
         self,
         *,

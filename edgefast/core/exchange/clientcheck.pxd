@@ -2,6 +2,7 @@
 
 cdef class ClientCheck:
     cdef:
+        tuple authorities       # by which certificates must have been verified: name of a Secret, depth
         bint required           # a client must show a certificate
         bint any_issuer         # one that no authority of the listener issued is accepted
         object subject          # an expression that finds something in the subject; None: each subject is accepted

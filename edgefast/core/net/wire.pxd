@@ -24,6 +24,7 @@ cdef class ClientCertificate:
         bytes der               # None: there is none, or it is too large
         bytes subject, issuer   # distinguished names as text of RFC 2253, ASCII
         list uris, dns          # subjectAltNames
+        tuple authorities       # that have verified it (TlsContext.authorities)
 
 
 cdef class Wire:

@@ -9,6 +9,7 @@ cdef class TlsContext:
         bytes scope             # sessions are resumed within it
         readonly bint server
         bint asks               # a server: clients for their certificates
+        public tuple authorities    # of a listener's rule for clients: name of its Secret, depth; None: there is no such rule
         uint64_t serial         # no other context of this process has or had it
         object __weakref__
 

@@ -113,6 +113,7 @@ cdef class TlsContext:
         made.context = self.context
         made.server = self.server
         made.asks = self.asks
+        made.authorities = self.authorities
         made.scope = scope
         if made.server and TICKETS != NULL and len(scope) == EF_TLS_SCOPE:
             made.rule = <ef_ticket_rule *>malloc(sizeof(ef_ticket_rule))

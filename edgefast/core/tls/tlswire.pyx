@@ -218,12 +218,16 @@ cdef class TlsWire(TlsClientWire):
 
     cdef ClientCertificate client_certificate(self):
         cdef const char *distrust
+        cdef ClientCertificate found
         if self.context is None or not self.context.asks:
             return None
         distrust = ef_tls_client_distrust(&self.tls)
         if distrust != NULL and distrust[0] == 0:
-            return make_certificate(b"NONE")
-        return self.read_certificate(b"SUCCESS" if distrust == NULL else b"FAILED:" + <bytes>distrust)
+            found = make_certificate(b"NONE")
+        else:
+            found = self.read_certificate(b"SUCCESS" if distrust == NULL else b"FAILED:" + <bytes>distrust)
+        found.authorities = self.context.authorities
+        return found
 
     cdef ClientCertificate read_certificate(self, bytes result):
         """One that is too large for headers counts as one that is not trusted."""

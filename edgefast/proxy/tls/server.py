@@ -184,6 +184,7 @@ class ServerPort:
         if bundle is not None and bundle.crl:
             context.revoke(bundle.crl)
         context.bound_depth(rule.depth)
+        context.authorities = (rule.ca, rule.depth)
         return context
 
     def _make_stream_context(self) -> TlsContext:

@@ -121,9 +121,11 @@ class _GatewayEmitter(Emitter):
         if self._globals.forwarded_address:
             trusted = ProxyClientAddress(trusted_cidrs=self._globals.real_ip[:_TRUSTED])
             proxy = msgspec.structs.replace(proxy, client_address=trusted)
+        asks = any(one.client is not None for one in listeners.values())
         if proxy.headers is None:
-            asks = any(one.client is not None for one in listeners.values())
             proxy = msgspec.structs.replace(proxy, headers=self._headers(asks=asks))
+        elif asks:
+            proxy = msgspec.structs.replace(proxy, headers=_add_client_headers(proxy.headers))
         nothing, named = Origin(ingress=None), self._settings.ingress.edge_proxy
         source = Origin(ingress=ObjectRef("EdgeProxy", space, named, EDGE_GROUP))
         self._add(
@@ -455,3 +457,14 @@ def parse_key(text: str) -> Key | None:
     """Return the key of an object from "namespace/name", None for another form."""
     namespace, slash, name = text.partition("/")
     return (namespace, name) if slash and namespace and name else None
+
+
+def _add_client_headers(given: ProxyHeaders) -> ProxyHeaders:
+    """Add the headers about certificates, because backends believe them: a client must not be able to write one."""
+    before = given.forwarded or ()
+    added = (
+        one
+        for one in get_args(ForwardedHeader)
+        if one.startswith("SSL-Client-") and one not in before
+    )
+    return msgspec.structs.replace(given, forwarded=(*before, *added))

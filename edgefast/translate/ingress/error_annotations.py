@@ -7,14 +7,17 @@ Must never: look up an object.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from edgefast.translate.ingress.annotation_reader import AnnotationReader
-from edgefast.translate.ingress.values import Values, pattern
+from edgefast.translate.ingress.values import Unreadable, Values, pattern
 
 __all__ = ["ErrorPages", "read_error_pages"]
 
 _CODES = pattern(r"^(?:[4,5]\d{2},?)*$", spaces=True)
+_CODE = re.compile(r"[45][0-9]{2}")
 _SERVICE = pattern(r"^[a-z](?:[-a-z0-9]*[a-z0-9])?$")
 
 
@@ -39,8 +42,11 @@ def read_error_pages(reader: AnnotationReader) -> ErrorPages:
 
 def _read_codes(values: Values) -> tuple[int, ...]:
     """Read custom-http-errors; raises NoValue."""
-    codes = values.text("custom-http-errors", _CODES)
-    return tuple(sorted({int(one) for one in codes.split(",") if one.strip()}))
+    name = "custom-http-errors"
+    codes = [one.strip() for one in values.text(name, _CODES).split(",") if one.strip()]
+    if not all(map(_CODE.fullmatch, codes)):
+        raise Unreadable(name)  # the syntax allows spaces and commas between the digits
+    return tuple(sorted(set(map(int, codes))))
 
 
 def _read_service(values: Values) -> str:

@@ -42,7 +42,7 @@ def translate_location(url: str, groups: int | None = None) -> tuple[str, str]:
     def replace(found: re.Match[str]) -> str:
         name = found[1] or found[2]
         if name.isdecimal() and groups is not None:
-            return rf"\{int(name)}" if 1 <= int(name) <= groups else ""
+            return rf"\{int(name)}" if len(name) < 4 and 1 <= int(name) <= groups else ""
         if name not in _VARIABLES:
             unknown.append(name)
         return _VARIABLES.get(name, "")

@@ -395,6 +395,7 @@ class _Host:
             filters=(changed, *filters[1:]),
             specs=rewritten,
             backends=(target.ref,),
+            limited=True,
         )
 
     def _default(self, place: Place, source: Source, headers: tuple[HTTPHeaderMatch, ...]) -> Draft:

@@ -12,15 +12,16 @@ import re
 from edgefast.translate.ingress.annotation_fields import Affinity
 from edgefast.translate.ingress.annotation_reader import AnnotationReader
 from edgefast.translate.ingress.configmap import parse_size
-from edgefast.translate.ingress.values import BASIC, SIZE, URL_SPACED, one_of, pattern
+from edgefast.translate.ingress.values import BASIC, SIZE, URL_SPACED, is_integer, one_of, pattern
 
 __all__ = ["read_affinity", "read_body_size", "read_connect_timeout", "read_next_upstream"]
 
-_AGE = pattern(r"(^0|-?[1-9]\d*$)")
+#: The bound of these two keeps the search of a long value short.
+_AGE = pattern(r"^(?=.{0,64}$)(0|.*-?[1-9]\d*$)")
 _NEXT = pattern(
     r"^((error|timeout|invalid_header|http_500|http_502|http_503|http_504|http_403|http_404|http_429|non_idempotent|off)\s?)+$"
 )
-_EXPIRES = pattern(r"(^0|-?[1-9]\d*$)", spaces=True)
+_EXPIRES = pattern(r"^(?=.{0,64}$)(0|.*-?[1-9]\d*$)", spaces=True)
 _DOMAIN = re.compile(r"(?=.{1,253}$)\.?[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?")
 _SAME_SITE = one_of("none", "lax", "strict", folded=True)
 _CANARY_BEHAVIOR = one_of("sticky", "legacy")
@@ -81,7 +82,7 @@ def read_affinity(reader: AnnotationReader) -> Affinity | None:
         reader.warn("affinity-canary-behavior", message)
     return Affinity(
         name=reader.read("INGRESSCOOKIE", values.text, "session-cookie-name", BASIC),
-        max_age=max(0, int(age)) if age.lstrip("-").isdecimal() else 0,
+        max_age=max(0, int(age)) if is_integer(age) else 0,
         path=reader.read("", values.text, "session-cookie-path", URL_SPACED),
         domain=domain,
         same_site=reader.read("", values.text, "session-cookie-samesite", _SAME_SITE).strip(),

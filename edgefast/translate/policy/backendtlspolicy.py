@@ -10,6 +10,7 @@ Must never: fall back to plain HTTP, or to a policy that lost.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterator, Mapping
 
 import msgspec
@@ -241,7 +242,7 @@ def _read_depth(policy: BackendTLSPolicy, report: Report) -> int:
     text = policy.spec.options.get(DEPTH)
     if text is None:
         return 0
-    if not (text.isascii() and text.isdecimal() and int(text[:6]) <= MAX_DEPTH):
+    if not re.fullmatch("[0-9]{1,2}", text) or int(text) > MAX_DEPTH:
         message = f'"{text[:32]}" (allowed: 0 to {MAX_DEPTH})'
         report.refuse(f"spec.options[{DEPTH}]", "Invalid", message)
         return 1

@@ -8,6 +8,7 @@ Must never: serve a listener without the rule that its options ask for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Literal
 
@@ -70,7 +71,7 @@ def translate_client_rule(
     if mode is None:
         _refuse(report, path, CLIENT_MODE, options, f"supported: {', '.join(_MODES)}")
     depth = options.get(CLIENT_DEPTH, "1")
-    if not depth.isascii() or not depth.isdecimal() or int(depth[:6]) > MAX_DEPTH:
+    if not re.fullmatch("[0-9]{1,2}", depth) or int(depth) > MAX_DEPTH:
         _refuse(report, path, CLIENT_DEPTH, options, f"allowed: 0 to {MAX_DEPTH}")
     subject = options.get(CLIENT_SUBJECT, "")
     if len(subject) > MAX_SUBJECT or (subject and check_regex(subject)):

@@ -54,6 +54,7 @@ class Port:
 
     def __init__(self, world: World, site: Site) -> None:
         self.world, self.site, self.port = world, site, 0
+        self.parts: list[Any] = []
 
     async def serve(
         self,
@@ -71,6 +72,7 @@ class Port:
             if found is not None:
                 context.trust(found[1].bundle)
                 context.bound_depth(depth)
+                context.authorities = (found[0].ca, found[0].depth)
                 if crl:
                     context.revoke(crl)
             contexts[hostname] = context
@@ -79,9 +81,19 @@ class Port:
             listener = make_listener(name, hostname=hostname, protocol="HTTPS")
             parts.append(msgspec.structs.replace(listener, tls=tls))
             parts.append(make_host(make_rule(), hostname=hostname, listener=name))
+        self.parts = parts
         self.world.apply(make_fleet(*parts))
         choose = lambda name: contexts.get(name) or contexts.get("*")  # noqa: E731
         self.port = await self.world.listen(PORT, choose)
+
+    def change(self, hostname: str, rule: ir.ClientRule) -> None:
+        """Give a listener another rule; open connections stay."""
+        for at, one in enumerate(self.parts):
+            if isinstance(one, ir.Listener) and one.hostname == hostname:
+                assert one.tls is not None
+                tls = msgspec.structs.replace(one.tls, client_rule=rule)
+                self.parts[at] = msgspec.structs.replace(one, tls=tls)
+        self.world.apply(make_fleet(*self.parts))
 
     async def ask(self, pair: Pair | None, host: str = "a.test", sni: str | None = "") -> Response:
         """One request; `sni` "": the host."""
@@ -177,6 +189,27 @@ async def test_listeners_of_one_port(world: World, site: Site, clients: Authorit
     assert await port.status(mine, "free.test", "a.test") == 421
     assert await port.status(mine, "a.test", None) == 421
     assert await port.status(None, "free.test", None) == 200
+
+
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [
+        (ir.ClientRule(ca="other"), 421),
+        (ir.ClientRule(ca="ca", depth=0), 421),
+        (ir.ClientRule(ca="ca", mode="optional"), 200),
+    ],
+)
+async def test_a_certificate_that_an_earlier_rule_verified(
+    world: World, site: Site, clients: Authority, rule: ir.ClientRule, status: int
+) -> None:
+    """Authorities that a listener no longer has admit no request of an open connection."""
+    port = Port(world, site)
+    await port.serve({"a.test": (ir.ClientRule(ca="ca"), clients)})
+    context = context_of(site, clients.issue("c.test"))
+    client = await world.tls_client(port.port, context, "a.test")
+    assert (await client.ask(make_request(host="a.test"))).status == 200
+    port.change("a.test", rule)
+    assert (await client.ask(make_request(host="a.test"))).status == status
 
 
 async def test_no_session_is_resumed(world: World, site: Site, clients: Authority) -> None:

@@ -87,6 +87,14 @@ def test_of_what_decides_access_and_is_not_understood_the_locations_are_closed(
     assert notes(found)[closed][0]
 
 
+@pytest.mark.parametrize("text", ["4 04, 500", "400,,12", "404,5 "])
+def test_codes_of_errors_that_are_no_statuses(text: str) -> None:
+    """They have the syntax that ingress-nginx requires, which ignores them all the same."""
+    found = read(custom_http_errors=text)
+    assert not found.pages.codes
+    assert "custom-http-errors" in notes(found)
+
+
 def test_the_older_name_of_a_list_counts_where_the_newer_one_is_missing() -> None:
     assert read(whitelist_source_range="10.0.0.1").allow == ("10.0.0.1/32",)
     both = read(whitelist_source_range="10.0.0.1", allowlist_source_range="10.0.0.2, ::1")
@@ -115,6 +123,8 @@ def test_affinity_and_its_lifetime() -> None:
     assert read(affinity="cookie").affinity == Affinity(name="INGRESSCOOKIE", max_age=0, path="")
     found = read(affinity="cookie", session_cookie_max_age="-5")
     assert found.affinity is not None and found.affinity.max_age == 0
+    endless = read(affinity="cookie", session_cookie_max_age="9" * 5000).affinity
+    assert endless is not None and endless.max_age == 0
     assert read(affinity="ip").affinity is None
     both = read(affinity="cookie", session_cookie_max_age="5", session_cookie_expires="9").affinity
     assert both is not None and both.max_age == 5

@@ -5,10 +5,19 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from edgefast import ir
 from edgefast.api.config.edgegateway import EdgeGateway
 from edgefast.api.decode.decode import decode_documents
+from edgefast.api.edge.edgeproxy import EdgeProxy, EdgeProxySpec
+from edgefast.api.edge.edgeproxy_headers import ProxyHeaders
 from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate import Settings, translate
+from edgefast.translate.ingress.client_tls import ClientTls
+from edgefast.translate.ingress.configmap import Globals
+from edgefast.translate.ingress.emit import emit_gateways
+from edgefast.translate.ingress.names import TlsListener
+from edgefast.translate.ingress.sections import Sections
 from edgefast.translate.settings import FleetState, settings_from
 from edgefast.translate.translation import Translation
 
@@ -126,6 +135,28 @@ def test_the_fleet_has_the_settings_of_an_edge_proxy() -> None:
     assert [one.line() for one in found.problems] == [
         f'ingress.edgeProxy: NotFound "p": no EdgeProxy in namespace {SPACE}; defaults apply'
     ]
+
+
+def test_headers_about_certificates_are_written_beside_those_of_an_edge_proxy() -> None:
+    """Backends of a host with client certificates get no such header of a client."""
+    secret, owner = ("app", "tls"), ObjectRef("Ingress", "app", "a")
+    asking = ClientTls(secret=("app", "ca"), rule=ir.ClientRule(ca="clients/app/ca"))
+    proxy = EdgeProxySpec(headers=ProxyHeaders(forwarded=("X-Real-IP", "SSL-Client-Verify")))
+    names = {}
+    for client in (None, asking):
+        one = TlsListener(name="a.test", secret=secret, owner=owner, field="spec", client=client)
+        made = emit_gateways({"a.test": one}, Sections(["a.test"]), settings(), Globals(), proxy)
+        (found,) = (one for one in made.objects.values() if isinstance(one, EdgeProxy))
+        assert found.spec.headers is not None
+        names[client is not None] = found.spec.headers.forwarded
+    assert names[False] == ("X-Real-IP", "SSL-Client-Verify")
+    assert names[True] == (
+        "X-Real-IP",
+        "SSL-Client-Verify",
+        "SSL-Client-Subject-DN",
+        "SSL-Client-Issuer-DN",
+        "SSL-Client-Cert",
+    )
 
 
 def test_statuses_have_the_addresses_of_the_service() -> None:

@@ -19,6 +19,7 @@ from edgefast.translate.ingress.redirect_variables import translate_location
         ("https://else.test:8443/a/$1", r"https://else.test:8443/a/\1"),
         ("https://else.test/?${args}", "https://else.test/?{query}"),
         ("https://else.test/a$2", "https://else.test/a"),
+        (f"https://else.test/a${{{'1' * 5000}}}", "https://else.test/a"),
     ],
 )
 def test_served(url: str, template: str) -> None:
