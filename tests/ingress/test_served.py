@@ -316,9 +316,9 @@ class _Evaluator(Evaluator):
 
     def answer(self, request: Request) -> Answer:
         found = super().answer(request)
-        if found.step == "backend" and self._has_denylist_alone(request):
+        if found.step in ("backend", "default backend") and self._has_denylist_alone(request):
             raise Unknown  # `satisfy: any` with a denylist alone answers 403
-        if found.step != "no endpoints":
+        if found.step not in ("no endpoints", "default page"):
             return found
         self._all_up = True
         behind = super().answer(request)

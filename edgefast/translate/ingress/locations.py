@@ -168,8 +168,9 @@ def _arrange_plain(parts: list[_Part], is_closed: Callable[[Location, str], bool
         if not path.endswith("/") or not bare or bare in exact or bare in done:
             continue
         done.add(bare)
-        # nginx redirects to locations that are open; the next shorter prefix has the path otherwise.
-        same = [one.location for one in parts if one.path == path]
+        # nginx redirects to locations that are open, by the settings of the exact one first; the next shorter prefix has the path
+        # otherwise.
+        same = [one.location for one in sorted(parts, key=_is_prefix) if one.path == path]
         opened = next((one for one in same if not is_closed(one, path)), None)
         if opened is None:
             parent = _parent(bare, parts)
@@ -178,6 +179,10 @@ def _arrange_plain(parts: list[_Part], is_closed: Callable[[Location, str], bool
         else:
             places.append(_exact(opened, path, bare, slash=True))
     return places
+
+
+def _is_prefix(part: _Part) -> bool:
+    return part.type != "Exact"
 
 
 def _exact(location: Location, path: str, value: str, *, slash: bool = False) -> Place:
