@@ -316,7 +316,8 @@ class _Evaluator(Evaluator):
 
     def answer(self, request: Request) -> Answer:
         found = super().answer(request)
-        if found.step in ("backend", "default backend") and self._has_denylist_alone(request):
+        steps = ("backend", "default backend", "no endpoints")
+        if found.step in steps and self._has_denylist_alone(request):
             raise Unknown  # `satisfy: any` with a denylist alone answers 403
         if found.step not in ("no endpoints", "default page"):
             return found

@@ -168,16 +168,15 @@ def _arrange_plain(parts: list[_Part], is_closed: Callable[[Location, str], bool
         if not path.endswith("/") or not bare or bare in exact or bare in done:
             continue
         done.add(bare)
-        # nginx redirects to locations that are open, by the settings of the exact one first; the next shorter prefix has the path
+        # nginx redirects if one of the locations is open, by the settings of the exact one; the next shorter prefix has the path
         # otherwise.
         same = [one.location for one in sorted(parts, key=_is_prefix) if one.path == path]
-        opened = next((one for one in same if not is_closed(one, path)), None)
-        if opened is None:
+        if all(is_closed(one, path) for one in same):
             parent = _parent(bare, parts)
             found = _exact(parent.location, parent.path, bare)
             places.append(msgspec.structs.replace(found, neighbour=location.source))
         else:
-            places.append(_exact(opened, path, bare, slash=True))
+            places.append(_exact(same[0], path, bare, slash=True))
     return places
 
 

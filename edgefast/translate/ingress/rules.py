@@ -156,9 +156,7 @@ class _Host:
             return
         annotations = source.annotations
         closed = self._closing(place, source)
-        if closed:
-            yield self._answer(source, closed, place.match, 503)
-        elif place.kind == "slash":
+        if place.kind == "slash":
             redirect = redirect_to_slash(
                 place.path,
                 self._scheme,
@@ -166,6 +164,8 @@ class _Host:
                 relative=annotations.relative_redirects,
             )
             yield self._redirect(source, location.field, place.match, redirect)
+        elif closed:
+            yield self._answer(source, closed, place.match, 503)
         elif annotations.snippet.code:
             field, snippet = annotation_path("configuration-snippet"), annotations.snippet
             yield from self._draft_preflights(place, source)
