@@ -70,7 +70,7 @@ size_t ef_health_size(uint32_t records, uint32_t seats);
 /* Make a segment in zeroed memory, aligned to 64 bytes; what is not used is not touched. 0, or -1: too short, or numbers out of range. */
 int ef_health_init(void *mem, size_t len, uint32_t records, uint32_t seats);
 int ef_health_check(const void *mem, size_t len); /* 0 when it is a segment, else -1 */
-size_t ef_health_extent(const ef_health *s); /* ef_health_size of it: what is behind it is not its own */
+size_t ef_health_extent(const ef_health *s);      /* ef_health_size of it: what is behind it is not its own */
 uint32_t ef_health_seats(const ef_health *s);
 uint32_t ef_health_used(const ef_health *s); /* records that somebody holds */
 /* Find or make the record of a key (not 0) and hold it from a seat. NULL: full, or the lock was not to be had. */
