@@ -1,1 +1,1 @@
-"""What is published: wheels, a Debian package, images, and what belongs beside them (RELEASING.md)."""
+"""Build the files of a release: wheels, Debian packages and their bills of materials (RELEASING.md)."""

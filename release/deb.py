@@ -1,9 +1,9 @@
 """Build a Debian package: `python -m release.deb`, or `make deb`.
 
 In: a wheel in dist/ (make wheels), docs/edgefast.service, the files in release/debian. Out: dist/edgefast_VERSION_ARCHITECTURE.deb
-for the Debian release whose Python the wheel fits. Must never: run a program of the package, or need root.
+for the Debian release that has the Python of the wheel. Must never: run a program of the package, or need root.
 
-The package brings a virtual environment at /usr/lib/edgefast with all that edgefast needs, on the distribution's Python.
+The package contains a virtual environment in /usr/lib/edgefast with all requirements of edgefast. It uses the distribution's Python.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PARTS = Path(__file__).with_name("debian")
 #: Debian release -> its Python.
 PYTHONS = {"12": "3.11", "13": "3.13"}
 HOME = Path("usr/lib/edgefast")
-#: What an installed gateway can need: spans, and tables from a controller.
+#: Optional requirements of an installed gateway: traces, and configuration from a controller.
 EXTRAS = "tracing,xds"
 INSTALL_SECONDS = 900
 COMMAND = """\
@@ -38,7 +38,7 @@ sys.exit(main())
 
 
 class NoPackage(Exception):
-    """A package that was not made; the text says why."""
+    """The package cannot be built; the text is the reason."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -74,7 +74,7 @@ def build_package(release: str, folder: Path, version: str = __version__) -> Pat
 
 
 def _fill_environment(home: Path, python: str, wheel: Path) -> None:
-    """A virtual environment on the distribution's interpreter, which need not be on this machine."""
+    """Make a virtual environment for the distribution's interpreter, which this machine may lack."""
     packages = home / "lib" / f"python{python}" / "site-packages"
     packages.mkdir(parents=True)
     programs = home / "bin"
@@ -95,13 +95,13 @@ def _fill_environment(home: Path, python: str, wheel: Path) -> None:
 
 
 def _read_glibc(wheel: Path) -> list[int]:
-    """The minor versions of glibc whose wheels run where this one does: all up to its own."""
+    """Return the minor versions of glibc that requirements may have: all up to that of the wheel."""
     most = int(wheel.stem.rpartition("manylinux_2_")[2].partition("_")[0])
     return list(range(most, 16, -1))
 
 
 def _fill_system(root: Path) -> None:
-    """The command, the unit, the first configuration and the documents."""
+    """Write the command, the systemd unit, the first configuration and the documents."""
     (root / "usr/bin").mkdir()
     (root / "usr/bin/edgefast").symlink_to(f"/{HOME}/bin/edgefast")
     units = root / "lib/systemd/system"
@@ -120,7 +120,7 @@ def _fill_system(root: Path) -> None:
 
 
 def _fill_control(root: Path, version: str, python: str, architecture: str) -> None:
-    """DEBIAN/: what dpkg reads."""
+    """Write DEBIAN/, the control files of dpkg."""
     control = root / "DEBIAN"
     control.mkdir()
     files = [path for path in root.rglob("*") if path.is_file() and control not in path.parents]

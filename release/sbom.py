@@ -1,4 +1,4 @@
-"""A bill of materials of a wheel, in CycloneDX JSON: what is inside of it, and what it needs.
+"""Write the bill of materials of a wheel in CycloneDX JSON: the libraries in it, and its requirements.
 
 In: the wheel; the versions and checksums that csrc/libraries pins. Out: a document of CycloneDX 1.6.
 Must never: contain the time or the machine of the build; the same wheel has the same document.
@@ -17,7 +17,7 @@ from typing import Any
 from packaging.requirements import Requirement
 
 LIBRARIES = Path(__file__).parents[1] / "csrc/libraries"
-#: Folder of csrc/libraries -> the cargo package that carries the source, its name, its licence (SPDX).
+#: Folder of csrc/libraries -> cargo package with the source, name of the library, its licence (SPDX).
 INSIDE = {
     "aws-lc": ("aws-lc-sys", "AWS-LC", "ISC AND (Apache-2.0 OR ISC) AND OpenSSL"),
     "nghttp2": ("libnghttp2-sys", "nghttp2", "MIT"),
@@ -26,7 +26,7 @@ SPECIFICATION = "1.6"
 
 
 def make_sbom(wheel: Path) -> dict[str, Any]:
-    """The document of one wheel."""
+    """Return the document of a wheel."""
     metadata = _read_metadata(wheel)
     name, version = metadata["Name"], metadata["Version"]
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
@@ -67,11 +67,11 @@ def _read_metadata(wheel: Path) -> Any:
 
 
 def _make_inside(folder: str) -> dict[str, Any]:
-    """A library whose code is in the wheel."""
+    """Return the component of a library that is linked into the wheel."""
     package, name, license = INSIDE[folder]
     locked = tomllib.loads((LIBRARIES / folder / "Cargo.lock").read_text())["package"]
     entry = next(one for one in locked if one["name"] == package)
-    # The version of nghttp2 stands behind the version of the package that carries it.
+    # The version of nghttp2 follows the version of its cargo package.
     version = entry["version"].partition("+")[2] or entry["version"]
     return {
         "type": "library",
@@ -86,7 +86,7 @@ def _make_inside(folder: str) -> dict[str, Any]:
 
 
 def _make_needed(required: Requirement) -> dict[str, Any]:
-    """A distribution that pip installs beside the wheel; its version is chosen then."""
+    """Return the component of a requirement; pip selects its version at installation."""
     component = {
         "type": "library",
         "bom-ref": f"{required}",

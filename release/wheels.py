@@ -1,8 +1,8 @@
 """Build the wheels: `python -m release.wheels [--python VERSION ...]`, or `make wheels`.
 
-In: the tree; AWS-LC and nghttp2 from csrc/libraries. Out: in dist/, for each Python version, a manylinux wheel that auditwheel has
-checked and a bill of materials in CycloneDX; SHA256SUMS over all of them. Must never: leave a wheel in dist/ that needs a library
-which the manylinux policy does not allow.
+In: the tree; AWS-LC and nghttp2 from csrc/libraries. Out: in dist/, a manylinux wheel and its bill of materials (CycloneDX) for each
+Python version, and SHA256SUMS of all files. auditwheel checks the wheels. Must never: leave a wheel in dist/ that needs a library
+outside of the manylinux policy.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BUILD_SECONDS = 3600
 
 
 class NoWheel(Exception):
-    """A wheel that was not made; the text says what failed."""
+    """The wheel cannot be built; the text is the failed step."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -64,7 +64,7 @@ def build_wheel(interpreter: Interpreter) -> Path:
     build = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     _run([python, "-m", *build, "--wheel-dir", str(raw), str(ROOT)], environment)
     (made,) = raw.glob("*.whl")
-    # The tag is the oldest libc that the wheel runs on; --strip leaves out debug information.
+    # The tag is the oldest libc that the wheel supports. --strip removes debug information.
     repair = ["auditwheel", "repair", "--plat", "auto", "--only-plat", "--strip"]
     checked = raw / "checked"
     _run([python, "-m", *repair, "--wheel-dir", str(checked), str(made)], environment)
@@ -82,7 +82,7 @@ def build_wheel(interpreter: Interpreter) -> Path:
 
 
 def write_sums() -> None:
-    """SHA256SUMS of all that dist/ has, in the format of sha256sum."""
+    """Write SHA256SUMS of all files in dist/, in the format of sha256sum."""
     files = sorted(path for path in DIST.glob("*") if path.is_file() and path.name != SUMS)
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     (DIST / SUMS).write_text("".join(lines))

@@ -1,1 +1,1 @@
-// Cargo wants a target; there is none (Cargo.toml).
+// Cargo requires a target. This package compiles no Rust (Cargo.toml).
