@@ -40,6 +40,9 @@ _TRAFFIC = (
     "session-cookie-conditional-samesite-none",
     "session-cookie-secure",
     "session-cookie-change-on-failure",
+    "custom-http-errors",
+    "default-backend",
+    "disable-proxy-intercept-errors",
 )
 #: Annotations that a SecurityPolicy serves.
 _ACCESS = (
@@ -163,7 +166,7 @@ class Comments:
     def of_policy(self, ingress: ObjectRef, table: str) -> str:
         """Return the comment of a policy of an Ingress."""
         wanted = _ACCESS if table == "security_policies" else _TRAFFIC
-        found = self._has(ingress, wanted)
+        found = self._has(ingress, wanted) or self._has(ingress, ("configuration-snippet",))
         where = f": {', '.join(found)}" if found else ": ConfigMap of ingress-nginx"
         return f"{ingress}{where}"
 

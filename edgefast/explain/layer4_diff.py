@@ -13,6 +13,7 @@ from edgefast.explain.changes import Change, Example, Kind, Side
 from edgefast.explain.explanation import Answer, Explanation
 from edgefast.explain.fleet_pair import Pair, make_host
 from edgefast.explain.layer4 import explain_stream
+from edgefast.explain.made_names import is_made_route
 from edgefast.explain.request_spec import RequestSpec
 from edgefast.explain.served_fleet import Served, first_of
 
@@ -83,7 +84,8 @@ def _classify(before: Explanation, after: Explanation) -> tuple[Kind, str] | Non
         return ("lost", "goes to no backend any more") if had else ("gained", "goes to a backend")
     if _gist(before) != _gist(after):
         return "answer", "goes to other backends, or with other weights"
-    if _route(before) != _route(after):
+    routes = (_route(before), _route(after))
+    if routes[0] != routes[1] and not any(is_made_route(one) for one in routes):
         return "owner", "matches another route"
     return None
 

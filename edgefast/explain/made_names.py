@@ -57,6 +57,9 @@ def pair_names(fleet: ir.Fleet, other: ir.Fleet, translation: Translation) -> ir
             for one in fleet.clusters
         ),
         virtual_hosts=hosts,
+        stream_routes=tuple(
+            _rename_stream(one, listeners, clusters) for one in fleet.stream_routes
+        ),
         policies=tuple(
             {
                 units.get(one.name, one.name): msgspec.structs.replace(
@@ -103,6 +106,17 @@ def _pair_clusters(fleet: ir.Fleet, other: ir.Fleet) -> Mapping[str, str]:
 def _content(one: ir.Cluster) -> ir.Cluster:
     """Return a cluster with its namespace in place of its name."""
     return msgspec.structs.replace(one, name="/".join(one.name.split("/")[:2]))
+
+
+def _rename_stream(
+    route: ir.StreamRoute, listeners: Mapping[str, str], clusters: Mapping[str, str]
+) -> ir.StreamRoute:
+    backends = tuple(
+        msgspec.structs.replace(one, cluster=clusters.get(one.cluster, one.cluster))
+        for one in route.backends
+    )
+    listener = listeners.get(route.listener, route.listener)
+    return msgspec.structs.replace(route, listener=listener, backends=backends)
 
 
 def _rename_service(unit: ir.PolicyUnit, names: Mapping[str, str]) -> ir.PolicyUnit:

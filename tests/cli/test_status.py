@@ -23,6 +23,7 @@ import pytest
 
 from cli.admin_server import AdminServer
 from cli.calling import call
+from edgefast.api.model.origin import ingress_of
 from edgefast.cli import status_model
 from edgefast.cli.counters import Rate
 from edgefast.cli.show_status import render_screen
@@ -146,6 +147,11 @@ def test_text_is_for_people() -> None:
     assert rows.index(["ns/lost", "*", "-", "-", "-"]) + 1 == rows.index(
         ["ns/web", "a.test,b.test", "ns/gw", "True", "-"]
     )
+
+
+@pytest.mark.pure
+def test_a_host_whose_tls_is_passed_through_is_of_its_ingress() -> None:
+    assert ingress_of("tlsroute/app/shop.Ingress-tls-shop.test") == "app/shop"
 
 
 @pytest.mark.pure

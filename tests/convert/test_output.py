@@ -162,6 +162,7 @@ def test_a_canary_without_known_endpoints_is_converted() -> None:
         ({"limit-rps": "1"}, "limit-rps", "same"),
         ({"limit-rps": "many"}, "limit-rps", "refused"),
         ({"limit-rps": "1", "limit-whitelist": "here"}, "limit-whitelist", "refused"),
+        ({"whitelist-source-range": "here"}, "whitelist-source-range", "refused"),
         ({"limit-rate": "1"}, "limit-rate", "refused"),
         ({"custom-http-errors": "404"}, "custom-http-errors", "same"),
         ({"proxy-connect-timeout": "9"}, "proxy-connect-timeout", "same"),
@@ -179,6 +180,13 @@ def test_the_report_has_the_result_of_each_annotation(
     assert _line(_convert(ingress("/", annotations)), setting).result == result
 
 
+@pytest.mark.parametrize("name", ["whitelist-source-range", "limit-whitelist"])
+def test_the_report_has_no_annotation_that_the_ingress_lacks(name: str) -> None:
+    sides = _convert(ingress("/", {"limit-rps": "1", name: "10.0.0.0/8,here"}))
+    settings = {one.setting for one in sides.conversion.report if one.result == "refused"}
+    assert settings & {name, "allowlist-source-range", "limit-allowlist"} == {name}
+
+
 def test_the_report_has_a_line_for_each_annotation() -> None:
     for case in read_cases():
         report = convert_objects(case.objects).conversion.report
@@ -193,6 +201,21 @@ def test_the_report_has_a_line_for_each_annotation() -> None:
                     assert (f"Ingress {meta['namespace']}/{meta['name']}", short) in lines, (
                         case.name
                     )
+
+
+def test_comments_name_error_pages_and_snippets() -> None:
+    pages = {"custom-http-errors": "404", "default-backend": "two"}
+    text = _convert(ingress("/", pages)).text
+    assert "# Ingress shop/one: custom-http-errors, default-backend" in text
+    listed = {"configuration-snippet": "allow 10.0.0.0/8;\ndeny all;"}
+    config = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"namespace": "ingress-nginx", "name": "ingress-nginx-controller"},
+        "data": {"allow-snippet-annotations": "true", "annotations-risk-level": "Critical"},
+    }
+    text = _convert(ingress("/", listed), config).text
+    assert "# Ingress shop/one: configuration-snippet\n" in text
 
 
 def test_the_report_never_shows_a_value() -> None:

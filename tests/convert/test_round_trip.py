@@ -17,6 +17,7 @@ from ingress.cases import Case, read_cases
 from ingress.generate import Generator
 from ingress.message import Request
 from ingress.nginx_servers import without_duplicates
+from tests.convert.documents import SERVICE, ingress
 from tests.convert.round_trip import Sides, convert_objects, facts, spec_of, without
 
 pytestmark = pytest.mark.pure
@@ -107,3 +108,9 @@ def test_diff_shows_no_change(first: int) -> None:
         if sides.conversion.objects:
             found = diff_translations(sides.before, sides.after)
             assert [one.text for one in found.changes] == [], seed
+
+
+def test_diff_shows_no_change_of_a_host_whose_tls_is_passed_through() -> None:
+    passed = ingress("/", {"ssl-passthrough": "true"}, host="pass.test")
+    sides = convert_objects([*SERVICE, passed])
+    assert diff_translations(sides.before, sides.after).changes == ()

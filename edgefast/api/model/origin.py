@@ -51,8 +51,11 @@ def is_made(name: str) -> bool:
 
 
 def ingress_of(name: str) -> str:
-    """Return the name of the Ingress that a made route serves; `name` may have the namespace before it."""
-    return name.partition(MARK)[0]
+    """Return the name of the Ingress that a made route serves; `name` may have the kind and the namespace before it.
+
+    The result is "namespace/name" if `name` has a namespace.
+    """
+    return "/".join(name.partition(MARK)[0].split("/")[-2:])
 
 
 def place_of(origin: Origin, path: str) -> tuple[ObjectRef | None, str]:

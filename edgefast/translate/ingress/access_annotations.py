@@ -52,7 +52,8 @@ def _read_list(
     except Missing:
         return default, False
     except NoValue:
-        reader.close(name, "not a list of addresses and ranges")
+        given = reader.values.find_name(name, aliases)
+        reader.close(given, "not a list of addresses and ranges")
         return default, True
     found = {known for one in text.split(",") if (known := read_range(one.strip()))}
     return tuple(sorted(found)), True

@@ -55,11 +55,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_limits(reader: AnnotationReader) -> Limits | None:
     """Return the limits of an Ingress; None without one, or where the Ingress is refused or closed."""
-    values, name = reader.values, "limit-allowlist"
-    values.seen.update((name, "limit-whitelist", "limit-burst-multiplier"))
+    values, aliases = reader.values, ("limit-whitelist",)
+    name = values.find_name("limit-allowlist", aliases)
+    values.seen.update(("limit-allowlist", *aliases, "limit-burst-multiplier"))
     numbers = [_read_limit(reader, one) for one in ("limit-rps", "limit-rpm", "limit-connections")]
     try:
-        listed = values.text(name, is_addresses, ("limit-whitelist",)).split(",")
+        listed = values.text("limit-allowlist", is_addresses, aliases).split(",")
     except Rejected:
         reader.refuse(name, "not a list of addresses and ranges")
         return None

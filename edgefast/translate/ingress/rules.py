@@ -377,7 +377,7 @@ class _Host:
         assert upstream is not None
         message = (
             f"Service {upstream.namespace}/{upstream.service} has no endpoints now; its requests go to the Service of "
-            "default-backend, in the output of convert for good"
+            "default-backend; edgefast convert makes this permanent if the Service has an EndpointSlice"
         )
         note = Note(name="default-backend", message=message, reason="EndpointsNotFound")
         self._findings.note(source, note)

@@ -132,13 +132,17 @@ class Values:
         self._annotations = annotations
         self.seen: set[str] = set()
 
+    def find_name(self, name: str, aliases: Sequence[str]) -> str:
+        """Return the name that counts: the last alias with a value where the annotation is missing or empty."""
+        if self._annotations.get(PREFIX + name):
+            return name
+        given = [one for one in aliases if self._annotations.get(PREFIX + one)]
+        return given[-1] if given else name
+
     def text(self, name: str, check: Check, aliases: Sequence[str] = ()) -> str:
         """Return the text of an annotation; an alias counts where the annotation is missing or empty."""
         self.seen.update((name, *aliases))
-        value = self._annotations.get(PREFIX + name)
-        if not value:
-            for alias in aliases:
-                value = self._annotations.get(PREFIX + alias) or value
+        value = self._annotations.get(PREFIX + self.find_name(name, aliases))
         if value is None:
             raise Missing(name)
         if value and not check(value):

@@ -67,7 +67,7 @@ def test_of_some_invalid_values_the_ingress_is_not_served(name: str, value: str)
 @pytest.mark.parametrize(
     ("given", "closed"),
     [
-        ({"whitelist_source_range": "10.0.0.0/40"}, "allowlist-source-range"),
+        ({"whitelist_source_range": "10.0.0.0/40"}, "whitelist-source-range"),
         ({"allowlist_source_range": "nobody"}, "allowlist-source-range"),
         ({"allowlist_source_range": ""}, "allowlist-source-range"),
         ({"denylist_source_range": "10.0.0.1,x"}, "denylist-source-range"),
