@@ -13,7 +13,13 @@ from edgefast.api.edge.active_health_check import (
 from edgefast.api.edge.backendtrafficpolicy import TrafficSession
 from edgefast.api.edge.circuit_breaker import RetryBudget
 from edgefast.api.edge.health_check import PassiveHealthCheck
-from edgefast.api.edge.load_balancer import ConsistentHash, HashCookie, LoadBalancer, SlowStart
+from edgefast.api.edge.load_balancer import (
+    ConsistentHash,
+    HashCookie,
+    HashPart,
+    LoadBalancer,
+    SlowStart,
+)
 from edgefast.api.edge.zone_aware import ZoneAware
 from edgefast.api.model.reference import GATEWAY_GROUP
 from edgefast.api.validation import (
@@ -50,6 +56,7 @@ BACKEND_WRAPS: dict[type, Wrap] = {
     SlowStart: lambda part: treated(loadBalancer={"type": "LeastRequest", "slowStart": part}),
     ZoneAware: lambda part: treated(loadBalancer={"type": "Random", "zoneAware": part}),
     ConsistentHash: hashed,
+    HashPart: lambda part: hashed({"type": "Parts", "parts": [part]}),
     HashCookie: lambda part: hashed({"type": "Cookie", "cookie": part}),
     TrafficSession: lambda part: treated(sessionPersistence=part),
     RetryBudget: lambda part: treated(circuitBreaker={"retryBudget": part}),

@@ -48,6 +48,7 @@ from edgefast.api.edge.httproutefilter import (
 from edgefast.api.edge.jwt import JWT, JWTExtractor, JWTProvider, LocalJWKS, RemoteJWKS
 from edgefast.api.edge.policy_target import PolicyTargetReference
 from edgefast.api.edge.ratelimitfilter import (
+    LocalRateLimitRule,
     RateLimitFilterSpec,
     RateLimitHeaderMatch,
     RateLimitSelector,
@@ -145,6 +146,10 @@ WRAPS: dict[type, Wrap] = {
     BackendTLS: lambda part: _backend(tls=part),
     BackendSpec: lambda part: ("Backend", part),
     RateLimitFilterSpec: lambda part: ("RateLimitFilter", part),
+    LocalRateLimitRule: lambda part: (
+        "RateLimitFilter",
+        {"type": "Local", "local": {"rules": [part]}},
+    ),
     RateLimitHeaderMatch: lambda part: _selector({"headers": [part]}),
     RateLimitSelector: _selector,
     RateLimitSourceCIDR: lambda part: _selector({"sourceCIDR": part}),
