@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 from bench.native import BUILD, SOURCES
-from release.debian_tree import NoTree, make_tree
+from release.debian_tree import make_tree
+from release.steps import StepFailed
 
 RELEASE = "trixie"
 PACKAGES = ("nginx", "libnginx-mod-stream", "haproxy", "nghttp2-proxy")
@@ -52,7 +53,7 @@ def make_newest() -> None:
             continue
         try:
             make()
-        except (OSError, subprocess.SubprocessError, NoTree) as error:
+        except (OSError, subprocess.SubprocessError, StepFailed) as error:
             last = getattr(error, "stderr", None) or str(error)
             reason = " ".join(last.strip().splitlines()[-1:])
             missing += [f"{name}: {reason}" for name in names]

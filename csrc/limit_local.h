@@ -49,11 +49,11 @@ int ef_bucket_take(ef_limit *s, const uint8_t *key, size_t key_len, size_t name_
 /* Put a token back: the request that took it was refused by another limit. A bucket that was forgotten stays so. */
 void ef_bucket_give_back(ef_limit *s, const uint8_t *key, size_t key_len, size_t name_len, uint64_t interval);
 
-/* One more request of `key` in progress at this seat of `seats`, if all seats then have no more than `most`. 1; 0: as many are in progress;
+/* One more request of `key` in progress at this seat of `seats`, if all seats then have at most `most`. 1; 0: as many are in progress;
  * -1: no room, or numbers out of range. out->slot is NULL unless 1. */
 int ef_held_take(ef_limit *s, const uint8_t *key, size_t key_len, uint32_t seat, uint32_t seats, uint32_t most,
                  uint32_t now_s, ef_held *out);
 void ef_held_release(ef_held *held, uint32_t now_s);
-/* Whoever had this seat is gone. */
+/* Forget all requests in progress of a seat, whose worker has ended. */
 void ef_held_forget(ef_limit *s, uint32_t seat, uint32_t now_s);
 #endif

@@ -12,12 +12,12 @@ import argparse
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 from edgefast import __version__
 from release.interpreters import PLACE, ROOT
+from release.steps import StepFailed, run_step
 from release.wheels import DIST, write_sums
 
 PARTS = Path(__file__).with_name("debian")
@@ -37,10 +37,6 @@ sys.exit(main())
 """
 
 
-class NoPackage(Exception):
-    """The package cannot be built; the text is the reason."""
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Build the packages of the releases."""
     parser = argparse.ArgumentParser(prog="make deb", description="Build Debian packages.")
@@ -48,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         for release in parser.parse_args(arguments).release or sorted(PYTHONS):
             print(f"deb: {build_package(release, DIST).name}", flush=True)
-    except NoPackage as error:
+    except StepFailed as error:
         print(f"deb: {error}", file=sys.stderr)
         return 1
     write_sums()
@@ -61,7 +57,7 @@ def build_package(release: str, folder: Path, version: str = __version__) -> Pat
     tag = f"cp{python.replace('.', '')}"
     wheels = sorted(DIST.glob(f"edgefast-{__version__}-{tag}-*-manylinux*.whl"))
     if not wheels:
-        raise NoPackage(f"dist/ has no wheel for Python {python}; run make wheels")
+        raise StepFailed(f"dist/ has no wheel for Python {python}; run make wheels")
     root = PLACE / f"deb{release}"
     shutil.rmtree(root, ignore_errors=True)
     _fill_environment(root / HOME, python, wheels[-1])
@@ -147,18 +143,7 @@ def _fill_control(root: Path, version: str, python: str, architecture: str) -> N
 
 
 def _run(argv: list[str]) -> str:
-    done = subprocess.run(
-        argv,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=INSTALL_SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-10:])
-        raise NoPackage(f"{' '.join(argv[:4])} ended with {done.returncode}:\n{last}")
-    return done.stdout
+    return run_step(argv, seconds=INSTALL_SECONDS)
 
 
 if __name__ == "__main__":

@@ -7,17 +7,13 @@ Must never: leave an incomplete system under the final name.
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from release.steps import StepFailed, run_step
+
 #: Seconds; a slow mirror takes minutes.
 DEBOOTSTRAP_SECONDS = 1800
-
-
-class NoTree(Exception):
-    """The system cannot be installed; the text is the reason."""
 
 
 def make_tree(release: str, packages: Iterable[str], folder: Path) -> None:
@@ -39,21 +35,8 @@ def _find_mirror() -> str:
         site, _, suite = line.partition(" ")
         if "-" not in suite and site.endswith("/debian"):
             return site
-    raise NoTree("apt has no Debian mirror here")
+    raise StepFailed("apt has no Debian mirror here")
 
 
 def _run(argv: list[str]) -> str:
-    if shutil.which(argv[0]) is None:
-        raise NoTree(f"{argv[0]} is not installed")
-    done = subprocess.run(
-        argv,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=DEBOOTSTRAP_SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        last = (done.stderr or done.stdout).strip().splitlines()[-3:]
-        raise NoTree(f"{argv[0]} ended with {done.returncode}: {' '.join(last)}")
-    return done.stdout
+    return run_step(argv, seconds=DEBOOTSTRAP_SECONDS)

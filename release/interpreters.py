@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from release.debian_tree import NoTree, make_tree
+from release.debian_tree import make_tree
+from release.steps import StepFailed, run_step
 
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / "build/wheels"
@@ -40,18 +40,14 @@ class Interpreter:
     cflags: str = ""
 
 
-class NoInterpreter(Exception):
-    """This machine cannot provide the Python version; the text is the reason."""
-
-
 def make_interpreter(version: str) -> Interpreter:
-    """Make a virtual environment of the version. NoInterpreter: this machine cannot provide it."""
+    """Make a virtual environment of the version. StepFailed: this machine cannot provide it."""
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     if version == own:
         return Interpreter(version, _make_environment(version, Path(sys.executable)))
     if version not in RELEASES:
         known = ", ".join(sorted({own, *RELEASES}))
-        raise NoInterpreter(f"Python {version}: no source of it is known; there are: {known}")
+        raise StepFailed(f"Python {version} is not supported (supported: {known})")
     tree = PLACE / RELEASES[version]
     base = tree / "usr/bin" / f"python{version}-here"
     if not base.exists():
@@ -62,18 +58,7 @@ def make_interpreter(version: str) -> Interpreter:
 
 
 def _run(argv: list[str | Path]) -> str:
-    done = subprocess.run(
-        argv,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=INSTALL_SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        last = (done.stderr or done.stdout).strip().splitlines()[-3:]
-        raise NoInterpreter(f"{Path(argv[0]).name} ended with {done.returncode}: {' '.join(last)}")
-    return done.stdout
+    return run_step(argv, seconds=INSTALL_SECONDS)
 
 
 def _make_tree(version: str, tree: Path, base: Path) -> None:
@@ -81,10 +66,7 @@ def _make_tree(version: str, tree: Path, base: Path) -> None:
     release = RELEASES[version]
     print(f"wheels: Python {version} of Debian {release} by debootstrap (one to three minutes)")
     packages = (f"python{version}", f"libpython{version}-dev")
-    try:
-        make_tree(release, packages, tree)
-    except NoTree as error:
-        raise NoInterpreter(f"Python {version}: {error}") from error
+    make_tree(release, packages, tree)
     libraries = tree / "usr/lib" / f"{os.uname().machine}-linux-gnu"
     (loader,) = libraries.glob("ld-linux-*.so.*")
     made = base.with_suffix(".new")

@@ -12,21 +12,17 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-from release.interpreters import PLACE, ROOT, Interpreter, NoInterpreter, make_interpreter
+from release.interpreters import PLACE, ROOT, Interpreter, make_interpreter
 from release.sbom import make_sbom
+from release.steps import StepFailed, run_step
 
 VERSIONS = ("3.11", "3.13")
 DIST = ROOT / "dist"
 SUMS = "SHA256SUMS"
 BUILD_SECONDS = 3600
-
-
-class NoWheel(Exception):
-    """The wheel cannot be built; the text is the failed step."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -40,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     for version in chosen:
         try:
             print(f"wheels: {build_wheel(make_interpreter(version)).name}", flush=True)
-        except (NoInterpreter, NoWheel) as error:
+        except StepFailed as error:
             print(f"wheels: {error}", file=sys.stderr)
             failed += 1
     write_sums()
@@ -48,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def build_wheel(interpreter: Interpreter) -> Path:
-    """Build, check and describe one wheel; returns its path in dist/. NoWheel says which step failed."""
+    """Build, check and describe one wheel; returns its path in dist/. StepFailed says which step failed."""
     raw = PLACE / f"raw{interpreter.version}"
     shutil.rmtree(raw, ignore_errors=True)
     raw.mkdir(parents=True)
@@ -70,7 +66,7 @@ def build_wheel(interpreter: Interpreter) -> Path:
     _run([python, "-m", *repair, "--wheel-dir", str(checked), str(made)], environment)
     (wheel,) = checked.glob("*.whl")
     if "manylinux" not in wheel.name:
-        raise NoWheel(f"{wheel.name} has no manylinux tag")
+        raise StepFailed(f"{wheel.name} has no manylinux tag")
     DIST.mkdir(exist_ok=True)
     for older in DIST.glob(f"{wheel.name.split('-manylinux')[0]}-*"):
         older.unlink()
@@ -89,19 +85,7 @@ def write_sums() -> None:
 
 
 def _run(argv: list[str], environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        argv,
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=BUILD_SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-20:])
-        raise NoWheel(f"{' '.join(argv[1:4])} ended with {done.returncode}:\n{last}")
+    run_step(argv, seconds=BUILD_SECONDS, environment=environment, folder=ROOT)
 
 
 if __name__ == "__main__":
