@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from edgefast import ir
 from edgefast.auth.jwt.outcome import Outcome
-from edgefast.core.policy.passwords import Passwords
 from edgefast.core.policy.login_services import LoginServices
+from edgefast.core.policy.passwords import Passwords
 from edgefast.core.policy.token_verification import TokenVerifier
 from edgefast.core.upstream.resolver import Resolver
 

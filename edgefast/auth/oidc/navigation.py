@@ -11,12 +11,13 @@ from collections.abc import Mapping
 
 __all__ = ["is_navigation", "is_same_site"]
 
+_UPGRADES = ("upgrade", "sec-websocket-key", "sec-websocket-version")
 _PAGES = ("text/html", "application/xhtml+xml")
 
 
 def is_navigation(method: str, headers: Mapping[str, str]) -> bool:
     """Tell whether a browser asks for a page; `headers` have lower-case names."""
-    if method not in ("GET", "HEAD") or "upgrade" in headers:
+    if method not in ("GET", "HEAD") or not headers.keys().isdisjoint(_UPGRADES):
         return False
     if headers.get("x-requested-with", "").lower() == "xmlhttprequest":
         return False

@@ -32,10 +32,10 @@ from edgefast.proxy.agent.zone import ProxyZone
 from edgefast.proxy.control import messages
 from edgefast.proxy.health.memory import HealthMemory
 from edgefast.proxy.jwks.key_delivery import KeyDelivery
-from edgefast.proxy.oidc.token_exchange import TokenExchange
 from edgefast.proxy.limits.count import LimitCount
 from edgefast.proxy.limits.memory import LimitMemory
 from edgefast.proxy.metrics.row_reclaim import RowReclaim
+from edgefast.proxy.oidc.token_exchange import TokenExchange
 from edgefast.proxy.process.file_limit import check_descriptors, raise_limit
 from edgefast.proxy.process.reserved_descriptors import RESERVE
 from edgefast.proxy.settings import ProxySettings

@@ -45,9 +45,9 @@ from edgefast.proxy.tls.ticket_memory import map_ticket_memory
 from edgefast.proxy.traces.agent_sender import SpanSender
 from edgefast.proxy.worker.acceptors import Acceptors, BindKey, PortUse
 from edgefast.proxy.worker.agent_requests import AgentRequests
+from edgefast.proxy.worker.cookie_ring import CookieRing
 from edgefast.proxy.worker.orphan import OrphanedWorker
 from edgefast.proxy.worker.table import WorkerTable
-from edgefast.proxy.worker.cookie_ring import CookieRing
 from edgefast.proxy.worker.token_calls import TokenCalls
 from edgefast.proxy.worker.token_keys import TokenKeys
 from edgefast.proxy.worker.zone import WorkerZone
