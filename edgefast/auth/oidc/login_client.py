@@ -22,6 +22,7 @@ from edgefast.auth.jwt.claim_access import header_lines
 from edgefast.auth.jwt.compact import Malformed, read_token
 from edgefast.auth.jwt.token_check import LINES_LIMIT
 from edgefast.auth.oidc.cookie_cipher import CookieCipher, SecretRing, scope_of
+from edgefast.auth.oidc.cookie_names import session_name, state_name
 from edgefast.auth.oidc.login_session import (
     LoginSession,
     join_chunks,
@@ -110,12 +111,9 @@ class LoginClient:
         self.spec = spec
         self.issuer = spec.remote.issuer
         self._random = random
-        scope = (self.issuer, spec.client_id, spec.cookie_domain)
-        self._cipher = CookieCipher(ring, scope_of(*scope, spec.client_secret), random)
-        prefix = "__Secure-" if spec.cookie_domain else "__Host-"
-        tag = scope_of(*scope).hex()[:8]
-        self.session_name = f"{prefix}edge-session-{tag}"
-        self.state_name = f"{prefix}edge-login-{tag}"
+        scope = (self.issuer, spec.client_id, spec.cookie_domain, spec.client_secret)
+        self._cipher = CookieCipher(ring, scope_of(*scope), random)
+        self.session_name, self.state_name = session_name(spec), state_name(spec)
         self.session_names = names_of_session(self.session_name)
 
     def owns(self, cookie: str) -> bool:
