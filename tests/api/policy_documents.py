@@ -21,6 +21,7 @@ from edgefast.api.edge.httproutefilter import (
     ReplaceRegexMatch,
 )
 from edgefast.api.edge.jwt import JWT, JWTExtractor, JWTProvider, LocalJWKS, RemoteJWKS
+from edgefast.api.edge.oidc import OIDC, OIDCProvider
 from edgefast.api.edge.policy_target import PolicyTargetReference
 from edgefast.api.edge.response_override import ResponseOverride, StatusCodeMatch, StatusCodeRange
 from edgefast.api.edge.response_rewrite import (
@@ -260,6 +261,35 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
         for lenient in (
             *({}, {"optional": True}, {"failOpen": True}, {"optional": True, "failOpen": False}),
             {"optional": True, "failOpen": True},
+        )
+    ],
+    OIDC: [
+        {
+            "provider": {"issuer": "https://a.example"},
+            "clientSecret": {"name": "a"},
+            **client,
+            **more,
+        }
+        for client in (
+            *({}, {"clientID": "a"}, {"clientIDRef": {"name": "a"}}),
+            {"clientID": "a", "clientIDRef": {"name": "a"}},
+        )
+        for more in (
+            {},
+            *({"csrfTokenTTL": one} for one in ("9s", "10s", "1h", "2h")),
+            *({"defaultRefreshTokenTTL": one} for one in ("59s", "1m", "8760h", "8761h")),
+            {"forwardAccessToken": True},
+            {"forwardAccessToken": True, "forwardIDToken": {"header": "Authorization"}},
+            {"forwardAccessToken": True, "forwardIDToken": {"header": "x-id"}},
+            {"forwardIDToken": {"header": "authorization"}},
+        )
+    ],
+    OIDCProvider: [
+        {"issuer": issuer, **backend}
+        for issuer in ("https://a.example", "http://a.example")
+        for backend in (
+            *({}, {"backendRefs": []}, {"backendRef": _SERVICE}, {"backendRefs": [_SERVICE]}),
+            {"backendRef": _SERVICE, "backendRefs": [_SERVICE]},
         )
     ],
     JWTProvider: [

@@ -67,7 +67,7 @@ it has no metadata, and its fields are at the top level. Kubernetes keeps it as 
 }
 
 #: How places end that are references.
-_REFERENCES = ("Ref", "Refs", ".basicAuth.users")
+_REFERENCES = ("Ref", "Refs", ".basicAuth.users", ".oidc.clientSecret")
 #: What a field that is not served closes.
 _CLOSED = {
     "SecurityPolicy": "requests to its targets get 500",
