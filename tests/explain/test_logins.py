@@ -1,4 +1,4 @@
-"""What explain tells of a login, and what it never shows."""
+"""The decisions of explain about a login, and the client secret that it never shows."""
 
 from __future__ import annotations
 
