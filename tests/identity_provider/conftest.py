@@ -1,4 +1,4 @@
-"""Providers that the tests of this folder share, and the clients that they register."""
+"""Providers, sites and browsers that the tests of this folder share."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from collections.abc import Iterator
 
 import pytest
 
+from console.browser import Browser
+from identity_provider.application import AFTER_LOGOUT, CALLBACK, Application
+from identity_provider.browser import Window, start_browser, window
 from identity_provider.certified import CertifiedProvider
 from identity_provider.hostile import HostileProvider
 from identity_provider.hydra import Hydra
 from identity_provider.keycloak import Keycloak
 from identity_provider.provider import IdentityProvider
+from identity_provider.site import Site
+from identity_provider.user_agent import UserAgent
+from wire.harness.certificates import Authority, Pair
 
 _KINDS = {"certified": CertifiedProvider, "hydra": Hydra, "keycloak": Keycloak}
+HOST = "app.example.test"
 
 
 @pytest.fixture(
@@ -44,3 +51,51 @@ def hostile(_hostile: HostileProvider) -> Iterator[HostileProvider]:
     """The provider that breaks rules; every test begins with one that keeps them."""
     yield _hostile
     _hostile.reset()
+
+
+@pytest.fixture(scope="session")
+def authority() -> Authority:
+    """The authority of the site's certificate."""
+    return Authority()
+
+
+@pytest.fixture(scope="session")
+def pair(authority: Authority) -> Pair:
+    """The site's certificate; it is also valid for its siblings."""
+    return authority.issue([HOST, "*.example.test"])
+
+
+@pytest.fixture(scope="module")
+def _site(authority: Authority, pair: Pair) -> Iterator[Site]:
+    running = Application(HOST, authority.server_context(pair))
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def site(_site: Site, hostile: HostileProvider) -> Site:
+    """A site that signs its users in at the hostile provider, which keeps the rules until a test switches one off."""
+    client = hostile.register(f"{_site.origin}{CALLBACK}", f"{_site.origin}{AFTER_LOGOUT}")
+    _site.use(hostile.issuer, client)
+    return _site
+
+
+@pytest.fixture
+def agent(authority: Authority) -> Iterator[UserAgent]:
+    """A browser without scripts."""
+    with UserAgent(authority.client_context()) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser(pair: Pair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A headless Chromium."""
+    with start_browser(tmp_path_factory.mktemp("chromium"), [pair]) as running:
+        yield running
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Window]:
+    """A window without cookies."""
+    with window(browser) as one:
+        yield one

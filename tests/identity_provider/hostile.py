@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import unquote_plus, urlencode
 
-from identity_provider.hostile_server import Answer, Call, HostileServer
 from identity_provider.hostile_tokens import sign, signing_key
+from identity_provider.login_page import login_page
 from identity_provider.provider import USER, Client
+from identity_provider.web_server import Answer, Call, WebServer
 from wire.harness.ports import free_port
 
 HOLD = 60.0  # seconds
@@ -31,10 +32,6 @@ ENDPOINTS = {
     "/token": "token",
     "/logout": "logout",
 }
-_FORM = (
-    "<!doctype html><title>Sign in</title><form method=post>"
-    "<input name=username><input name=password type=password><button>Sign in</button></form>"
-)
 _JSON = {"content-type": "application/json", "cache-control": "no-store"}
 
 
@@ -93,7 +90,7 @@ class HostileProvider:
         self._used_refresh_tokens: set[str] = set()
         self._lock = threading.Lock()
         self._released = threading.Event()
-        self._server: HostileServer | None = None
+        self._server: WebServer | None = None
         if listening:
             self.start()
 
@@ -102,7 +99,7 @@ class HostileProvider:
     def start(self) -> None:
         """Listen."""
         self._released = threading.Event()
-        self._server = HostileServer(self._port, self._context, self._answer)
+        self._server = WebServer(self._answer, self._port, self._context)
 
     def stop(self) -> None:
         """Close the port; calls that are held end without an answer."""
@@ -205,7 +202,7 @@ class HostileProvider:
         if asked.get("code_challenge_method") != "S256" or asked.get("response_type") != "code":
             return Answer(400, b"not a code flow with PKCE S256")
         if self.switches.login_form and "username" not in call.form:
-            return Answer(200, _FORM.encode(), {"content-type": "text/html; charset=utf-8"})
+            return login_page()
         code = secrets.token_urlsafe(24)
         self._codes[code] = _Grant(
             client,

@@ -5,17 +5,13 @@ Each page reports to Hydra's admin API, and redirects to the URL of its answer.
 
 from __future__ import annotations
 
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import httpx
 
-FORM = (
-    "<!doctype html><title>Sign in</title><form method=post>"
-    "<input name=username><input name=password type=password><button>Sign in</button></form>"
-)
+from identity_provider.login_page import login_page
+from identity_provider.web_server import Answer, Call, WebServer
+
 _DEADLINE = 20.0
 
 
@@ -23,56 +19,23 @@ class HydraPages:
     """A server on loopback; `url` is its address without a path."""
 
     def __init__(self, admin: str) -> None:
-        pages = self
         self._admin = admin
+        self._server = WebServer(self._answer)
+        self.url = f"http://localhost:{self._server.port}"
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                self._answer({})
-
-            def do_POST(self) -> None:
-                size = int(self.headers["content-length"])
-                form = parse_qs(self.rfile.read(size).decode())
-                self._answer({name: values[0] for name, values in form.items()})
-
-            def _answer(self, form: dict[str, str]) -> None:
-                parts = urlsplit(self.path)
-                query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-                location = pages.decide(parts.path, query, form)
-                body = b"" if location else FORM.encode()
-                self.send_response(303 if location else 200)
-                if location:
-                    self.send_header("location", location)
-                self.send_header("content-type", "text/html; charset=utf-8")
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self.url = f"http://localhost:{self._server.server_address[1]}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def decide(self, path: str, query: dict[str, str], form: dict[str, str]) -> str:
-        """Return where a request goes on; "" shows the login form."""
-        kind = path.strip("/")
-        challenge = query[f"{kind}_challenge"]
+    def _answer(self, call: Call) -> Answer:
+        kind = call.path.strip("/")
+        challenge = call.query.get(f"{kind}_challenge", "")
+        if not challenge:
+            return Answer(404)
+        asked = self._ask("GET", kind, challenge)
         if kind == "login":
-            asked = self._ask("GET", kind, challenge)
-            if asked["skip"]:
-                return self._accept(kind, challenge, subject=asked["subject"])
-            if "username" not in form:
-                return ""
-            return self._accept(
-                kind, challenge, subject=form["username"], remember=True, remember_for=3600
-            )
+            user = asked["subject"] if asked["skip"] else call.form.get("username", "")
+            if not user:
+                return login_page()
+            remember = {} if asked["skip"] else {"remember": True, "remember_for": 3600}
+            return self._accept(kind, challenge, subject=user, **remember)
         if kind == "consent":
-            asked = self._ask("GET", kind, challenge)
             claims = {"email": f"{asked['subject']}@example.com", "groups": ["staff"]}
             return self._accept(
                 kind,
@@ -81,8 +44,11 @@ class HydraPages:
                 grant_access_token_audience=asked["requested_access_token_audience"],
                 session={"id_token": claims},
             )
-        assert kind == "logout", path
         return self._accept(kind, challenge)
+
+    def _accept(self, kind: str, challenge: str, **body: Any) -> Answer:
+        told = self._ask("PUT", kind, challenge, "/accept", **body)
+        return Answer(303, headers={"location": told["redirect_to"]})
 
     def _ask(self, method: str, kind: str, challenge: str, step: str = "", **body: Any) -> Any:
         answer = httpx.request(
@@ -95,10 +61,6 @@ class HydraPages:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
-    def _accept(self, kind: str, challenge: str, **body: Any) -> str:
-        return str(self._ask("PUT", kind, challenge, "/accept", **body)["redirect_to"])
-
     def stop(self) -> None:
         """Close the port."""
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.close()

@@ -21,6 +21,15 @@ _DEADLINE = 30.0
 _HEAP = "-Xms64m -Xmx384m"
 _QUICK_START = "-XX:TieredStopAtLevel=1"  # the second compiler takes longer than a test
 _REALM = "test"
+_USER_DOCUMENT = {
+    "username": USER,
+    "enabled": True,
+    "email": f"{USER}@example.com",
+    "emailVerified": True,
+    "firstName": "Ann",
+    "lastName": "Example",
+    "credentials": [{"type": "password", "value": PASSWORD, "temporary": False}],
+}
 
 
 class Keycloak:
@@ -43,7 +52,9 @@ class Keycloak:
         self._process = ServerProcess([*command, *OPTIONS], folder, environment=environment)
         try:
             self._process.wait_until(self._is_ready, START)
-            self._admin("POST", "/admin/realms", _realm(access_token_seconds))
+            self._admin("/admin/realms", _realm(access_token_seconds))
+            # A user of the realm's own document has no default roles, and may not get refresh tokens.
+            self._admin(f"/admin/realms/{_REALM}/users", _USER_DOCUMENT)
         except BaseException:
             self.stop()
             raise
@@ -54,7 +65,7 @@ class Keycloak:
         except httpx.TransportError:
             return False
 
-    def _admin(self, method: str, path: str, body: dict[str, Any]) -> None:
+    def _admin(self, path: str, body: dict[str, Any]) -> None:
         answer = httpx.post(
             f"{self._url}/realms/master/protocol/openid-connect/token",
             data={
@@ -67,9 +78,7 @@ class Keycloak:
         )
         assert answer.status_code == 200, answer.text
         bearer = {"authorization": f"Bearer {answer.json()['access_token']}"}
-        answer = httpx.request(
-            method, f"{self._url}{path}", json=body, headers=bearer, timeout=_DEADLINE
-        )
+        answer = httpx.post(f"{self._url}{path}", json=body, headers=bearer, timeout=_DEADLINE)
         assert answer.status_code == 201, answer.text
 
     def register(self, redirect_uri: str, after_logout: str) -> Client:
@@ -86,7 +95,7 @@ class Keycloak:
                 "pkce.code.challenge.method": "S256",
             },
         }
-        self._admin("POST", f"/admin/realms/{_REALM}/clients", client)
+        self._admin(f"/admin/realms/{_REALM}/clients", client)
         return Client(name, secret, redirect_uri, after_logout)
 
     def stop(self) -> None:
@@ -95,18 +104,4 @@ class Keycloak:
 
 
 def _realm(access_token_seconds: int) -> dict[str, Any]:
-    user = {
-        "username": USER,
-        "enabled": True,
-        "email": f"{USER}@example.com",
-        "emailVerified": True,
-        "firstName": "Ann",
-        "lastName": "Example",
-        "credentials": [{"type": "password", "value": PASSWORD, "temporary": False}],
-    }
-    return {
-        "realm": _REALM,
-        "enabled": True,
-        "accessTokenLifespan": access_token_seconds,
-        "users": [user],
-    }
+    return {"realm": _REALM, "enabled": True, "accessTokenLifespan": access_token_seconds}

@@ -80,6 +80,10 @@ class RelyingParty:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections to the provider."""
         self._http.close()
 
     @property

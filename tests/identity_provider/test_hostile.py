@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from identity_provider.hostile import HostileProvider
-from identity_provider.hostile_server import Answer
 from identity_provider.provider import USER, Client
 from identity_provider.relying_party import Refused, RelyingParty, Tokens
 from identity_provider.user_agent import UserAgent
+from identity_provider.web_server import Answer
 
 CALLBACK = "http://app.test/oauth2/callback"
 AFTER_LOGOUT = "http://app.test/goodbye"
@@ -28,12 +28,6 @@ def client(hostile: HostileProvider) -> Client:
 @pytest.fixture
 def party(hostile: HostileProvider, client: Client) -> Iterator[RelyingParty]:
     with RelyingParty(hostile.issuer, client, skew=5) as running:
-        yield running
-
-
-@pytest.fixture
-def agent() -> Iterator[UserAgent]:
-    with UserAgent() as running:
         yield running
 
 

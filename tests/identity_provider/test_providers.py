@@ -26,12 +26,6 @@ def party(provider: IdentityProvider, client: Client) -> Iterator[RelyingParty]:
         yield running
 
 
-@pytest.fixture
-def agent() -> Iterator[UserAgent]:
-    with UserAgent() as running:
-        yield running
-
-
 def sign_in(agent: UserAgent, party: RelyingParty) -> Tokens:
     login = party.begin()
     return party.finish(agent.follow(login.url, until=CALLBACK).url, login)

@@ -1,4 +1,4 @@
-"""The HTTP server of the hostile provider: one thread for each connection, one request on each connection.
+"""The HTTP server of providers and applications of these tests: a thread for each connection, with one request.
 
 In: a function from a `Call` to an `Answer`; None closes the connection without an answer.
 Must never send more than ENDLESS bytes of an endless answer.
@@ -29,6 +29,7 @@ class Answer:
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
     endless: bool = False
+    cookies: tuple[str, ...] = ()  # values of Set-Cookie
 
 
 @dataclass
@@ -40,14 +41,18 @@ class Call:
     query: dict[str, str]
     form: dict[str, str]
     headers: dict[str, str]
+    target: str  # path with query, as it was sent
     endpoint: str = ""
 
 
-class HostileServer:
-    """Listens on a port of loopback until `close`."""
+class WebServer:
+    """Listens on a port of loopback until `close`; port 0 is a free one."""
 
     def __init__(
-        self, port: int, context: ssl.SSLContext | None, decide: Callable[[Call], Answer | None]
+        self,
+        decide: Callable[[Call], Answer | None],
+        port: int = 0,
+        context: ssl.SSLContext | None = None,
     ) -> None:
         class Handler(BaseHTTPRequestHandler):
             timeout = _IDLE
@@ -68,6 +73,7 @@ class HostileServer:
                         _first_values(parts.query),
                         _first_values(self.rfile.read(size).decode("latin-1")),
                         {name.lower(): value for name, value in self.headers.items()},
+                        self.path,
                     )
                 )
                 if answer is None:
@@ -79,6 +85,8 @@ class HostileServer:
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
                     self.send_header(name, value)
+                for cookie in answer.cookies:
+                    self.send_header("set-cookie", cookie)
                 if not answer.endless:
                     self.send_header("content-length", str(len(answer.body)))
                 self.send_header("connection", "close")
@@ -100,6 +108,7 @@ class HostileServer:
                 """A connection that ends early, or a client that refuses the certificate."""
 
         self._server = Server(("127.0.0.1", port), Handler)
+        self.port: int = self._server.server_address[1]
         if context is not None:
             # The handshake belongs to the thread of the connection.
             self._server.socket = context.wrap_socket(
