@@ -1,4 +1,4 @@
-"""What Chromium does with logins: tabs, reload, back button, fetch(), cookies of siblings, links of other sites."""
+"""Logins in Chromium: tabs, reload, back button, fetch(), cookies of siblings, links of other sites."""
 
 from __future__ import annotations
 
