@@ -246,11 +246,13 @@ def _join(
 
 
 def _asked_by(unit: ir.PolicyUnit) -> Iterator[str]:
-    """Give the clusters that a policy asks: services of authorisation, issuers of keys."""
+    """Give the clusters that a policy asks: services of authorisation, issuers of keys, identity providers."""
     yield from (one.cluster for one in (unit.ext_auth.backends if unit.ext_auth else ()))
     for provider in unit.jwt.providers if unit.jwt else ():
         if provider.remote is not None and provider.remote.cluster:
             yield provider.remote.cluster
+    if unit.oidc is not None and unit.oidc.remote.cluster:
+        yield unit.oidc.remote.cluster
 
 
 def _is_as_before(one: ir.Listener, now: ir.Listener | None) -> bool:

@@ -167,6 +167,10 @@ def _refs_of_guard(policy: SecurityPolicy) -> Iterator[SecretObjectReference]:
         yield from (ref for ref in keys.credential_refs if ref.kind == "Secret")
     if passwords is not None and passwords.users.kind == "Secret":
         yield passwords.users
+    if policy.spec.oidc is not None:
+        for ref in (policy.spec.oidc.client_secret, policy.spec.oidc.client_id_ref):
+            if ref is not None and ref.kind == "Secret":
+                yield ref
 
 
 def _key_sets(policy: SecurityPolicy, namespace: str) -> Iterator[Reference]:

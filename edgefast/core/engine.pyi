@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from edgefast import ir
 from edgefast.auth.jwt.outcome import Outcome
+from edgefast.core.policy.login_services import LoginServices
 from edgefast.core.policy.passwords import Passwords
 from edgefast.core.policy.token_verification import TokenVerifier
 from edgefast.core.upstream.resolver import Resolver
@@ -132,6 +133,7 @@ class Engine:
         ask_others: Callable[[str], None] | None = None,
         spans: Callable[[bytes], bool] | None = None,
         make_token_verifier: Callable[[], TokenVerifier] | None = None,
+        login_services: LoginServices | None = None,
     ) -> None: ...
     @property
     def version(self) -> str: ...

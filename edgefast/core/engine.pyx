@@ -42,10 +42,10 @@ cdef class Engine(FastPath):
     limits: writable view of the counters that all workers share (csrc/limit.h). health: the same of backends (csrc/health.h); None: this
     worker's are its own. ask_others: told the name of a cluster whose connections other workers are to release (release_connections). spans: takes batches of spans (span.pyx) and says whether
     it did; must not block. make_token_verifier: returns the worker's token_verification.TokenVerifier when the first policy asks for tokens; None: the engine
-    makes one, for which nobody fetches keys.
+    makes one, for which nobody fetches keys. login_services: of policies with oidc (login_flow.py); None: those are refused.
     """
 
-    def __cinit__(self, loop, arena, stats, *, int worker, upstream_tls, access_log, limits, health=None, ask_others=None, spans=None, make_token_verifier=None):
+    def __cinit__(self, loop, arena, stats, *, int worker, upstream_tls, access_log, limits, health=None, ask_others=None, spans=None, make_token_verifier=None, login_services=None):
         cdef Py_buffer view
         cdef size_t size
         cdef ReactorCells cells
@@ -65,7 +65,7 @@ cdef class Engine(FastPath):
         self.streams = {}
         self.sessions = set()
         self.stream_tables = StreamTables(self)
-        self.policies = PolicyUnits(self, make_token_verifier, PasswordThread(loop, verify, Hasher), is_signed)
+        self.policies = PolicyUnits(self, make_token_verifier, login_services, PasswordThread(loop, verify, Hasher), is_signed)
         self.http2 = Http2()
         self.body_buffer = BodyBuffer(self)
         self.freelist = Freelist.__new__(Freelist)

@@ -10,7 +10,7 @@ Must never: show a credential, of the request or of the unit.
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from urllib.parse import unquote_to_bytes
 
@@ -19,7 +19,9 @@ import msgspec
 from edgefast import ir
 from edgefast._csrc import lib
 from edgefast.auth.htpasswd import verify
+from edgefast.auth.oidc.cookie_names import session_name
 from edgefast.explain.head import Head, Line
+from edgefast.explain.logins import describe_login, headers_of_login, verify_login
 from edgefast.explain.tokens import (
     AuthenticationResult,
     describe_places,
@@ -27,7 +29,15 @@ from edgefast.explain.tokens import (
     verify_token,
 )
 
-__all__ = ["describe_proof", "is_proof", "leave_for_next", "pass_on", "authenticate", "sets_of"]
+__all__ = [
+    "describe_proof",
+    "find_undecided",
+    "is_proof",
+    "leave_for_next",
+    "pass_on",
+    "authenticate",
+    "sets_of",
+]
 
 _BASIC = ir.CredentialExtractors(headers=(("authorization", "Basic "),))
 _UNKNOWN = "<the authenticated client>"
@@ -40,14 +50,17 @@ def authenticate(unit: ir.PolicyUnit, head: Head, now: float) -> AuthenticationR
         return _prove_key(unit.api_key, head)
     if unit.jwt is not None:
         return verify_token(unit.jwt, lambda places: list(_find(places, head)), now)
+    if unit.oidc is not None:
+        places = ir.CredentialExtractors(cookies=(session_name(unit.oidc),))
+        return verify_login(unit.oidc, head, has_session=bool(list(_find(places, head))))
     assert unit.basic is not None
     return _prove_user(unit.basic, head)
 
 
 def is_proof(unit: ir.PolicyUnit) -> bool:
     """Tell whether a unit wants to know who a client is."""
-    wants = unit.api_key is not None or unit.basic is not None or unit.jwt is not None
-    return wants and not unit.status
+    parts = (unit.api_key, unit.basic, unit.oidc, unit.jwt)
+    return any(one is not None for one in parts) and not unit.status
 
 
 def sets_of(unit: ir.PolicyUnit) -> tuple[str, ...]:
@@ -58,6 +71,8 @@ def sets_of(unit: ir.PolicyUnit) -> tuple[str, ...]:
         return (*names, *([unit.api_key.forward_header] if unit.api_key.forward_header else ()))
     if unit.jwt is not None:
         return tuple(name for one in unit.jwt.providers for name, _ in one.claim_headers)
+    if unit.oidc is not None:
+        return headers_of_login(unit.oidc)
     header = unit.basic.forward_header if unit.basic is not None else ""
     return (header,) if header else ()
 
@@ -72,6 +87,8 @@ def pass_on(unit: ir.PolicyUnit, came: Head, head: Head, now: float) -> Head:
             name, _, value = line.partition(b": ")
             head = _add(head, name.decode(), value)
         return head
+    if unit.oidc is not None:
+        return head  # what its claims are is not known
     user = found.user if found is not None else _UNKNOWN
     keys = unit.api_key
     if keys is not None and keys.sanitize:
@@ -80,6 +97,25 @@ def pass_on(unit: ir.PolicyUnit, came: Head, head: Head, now: float) -> Head:
     if unit.basic is not None:
         forward = unit.basic.forward_header
     return _add(head, forward, user.encode()) if forward and user else head
+
+
+def find_undecided(units: Sequence[ir.PolicyUnit], came: Head) -> dict[str, str]:
+    """Return the units that another unit of their policy replaces for this request, with the reason: a token or a session is enough."""
+    found: dict[str, str] = {}
+    by_name = {one.name: one for one in units}
+    for one in units:
+        if one.oidc is None or not one.oidc.pass_through:
+            continue
+        tokens = by_name.get(one.name.rpartition("#")[0] + "#jwt")
+        if tokens is None or tokens.jwt is None:
+            continue
+        if any(list(_find(each.places, came)) for each in tokens.jwt.providers):
+            found[one.name] = "the request has a token, and jwt decides (passThroughAuthHeader)"
+        else:
+            found[tokens.name] = (
+                "the request has no token, and oidc decides (passThroughAuthHeader)"
+            )
+    return found
 
 
 def leave_for_next(unit: ir.PolicyUnit, came: Head) -> Head:
@@ -196,6 +232,8 @@ def describe_proof(unit: ir.PolicyUnit) -> str:
         return _describe_keys(unit.api_key)
     if unit.jwt is not None:
         return describe_tokens(unit.jwt)
+    if unit.oidc is not None:
+        return describe_login(unit.oidc)
     assert unit.basic is not None
     return _describe_users(unit.basic)
 

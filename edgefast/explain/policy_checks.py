@@ -17,6 +17,7 @@ from edgefast.explain.access import describe_access, evaluate_access
 from edgefast.explain.authentication import (
     authenticate,
     describe_proof,
+    find_undecided,
     is_proof,
     leave_for_next,
     pass_on,
@@ -37,6 +38,7 @@ from edgefast.translate.deps.policy_summary import (
     is_foreign_unit,
     ref_of_owner,
 )
+from edgefast.translate.policy.oidc import PROVIDER
 from edgefast.translate.policy.outcome import OwnPolicy
 
 #: What the rule's own filter is called among units.
@@ -88,20 +90,27 @@ def evaluate_policies(
     hidden = drop_names(head, _set_by_proofs(served, rule))
     behind = _pass_proofs(served, rule, head, hidden, now, met)
     shown = TokenView(
-        {one.name: [each.name for each in one.jwt.providers] for one in units if one.jwt}
+        {
+            one.name: [each.name for each in one.jwt.providers] if one.jwt else [PROVIDER]
+            for one in units
+            if one.jwt or one.oidc
+        }
     )
     groups = AnyGroups(units)
+    replaced = find_undecided(units, head)
     for name, unit, requested in _in_order(rule, units):
         place = place_of(served.origin, name) if unit is not None else served.origin.rule(rule)
         if unit is None or requested is not None:
             assert requested is not None  # a filter of the rule's own asks
             message = ask_service(served, requested, behind, services)
+        elif name in replaced:
+            message = Said("not_asked", replaced[name], (describe_proof(unit),))
         elif is_proof(unit):
             proof = None if blind else authenticate(unit, came, now)
             message = _prove(unit, proof)
             if not unit.any or groups.asks(unit, proof):
                 came = leave_for_next(unit, came)
-            if unit.jwt is not None:
+            if unit.jwt is not None or unit.oidc is not None:
                 shown = TokenView(shown.providers, unit.name, proof, proof is not None)
         else:
             message = _evaluate(unit, request, client, shown)

@@ -75,6 +75,10 @@ from edgefast.ir.layer4 import StreamRoute as StreamRoute
 from edgefast.ir.layer4 import StreamSettings as StreamSettings
 from edgefast.ir.layer4 import Transport as Transport
 from edgefast.ir.layer4 import transport_of as transport_of
+from edgefast.ir.oidc import DeniedRedirect as DeniedRedirect
+from edgefast.ir.oidc import Oidc as Oidc
+from edgefast.ir.oidc import SameSite as SameSite
+from edgefast.ir.oidc import TextMatch as TextMatch
 from edgefast.ir.policy import AccessRule as AccessRule
 from edgefast.ir.policy import AuthBackend as AuthBackend
 from edgefast.ir.policy import AuthCache as AuthCache

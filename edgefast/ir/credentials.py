@@ -60,6 +60,9 @@ class RemoteKeys(Struct, frozen=True, gc=False):
     allowed: tuple[
         str, ...
     ] = ()  # of the uri's host, as in Cluster; with `cluster` those of the cluster apply
+    issuer: str = (
+        ""  # not "": the uri has a discovery document of this issuer, which names the keys
+    )
 
 
 class JwtProvider(Struct, frozen=True, gc=False):

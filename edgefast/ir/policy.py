@@ -4,7 +4,7 @@ In: written by `translate` only.
 Out: a `PolicyUnit` is a resource of its own beside clusters, and rules name the units that apply to
 them. A policy change therefore rebuilds none of its rules, even with ten thousand. Durations are
 milliseconds, sizes are bytes.
-Must never: hold the targets of a policy, or a credential in clear.
+Must never: hold the targets of a policy, or a credential in clear, but the client secret of `Oidc`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from edgefast.ir.backend import (
 )
 from edgefast.ir.credentials import AccessToken, ApiKeyAuth, BasicAuth, CredentialExtractors, Jwt
 from edgefast.ir.header_ops import HeaderOps
+from edgefast.ir.oidc import Oidc
 from edgefast.ir.telemetry import Struct
 
 Encoding = Literal["br", "gzip", "zstd"]
@@ -204,7 +205,7 @@ class BackendPolicy(Struct, frozen=True, gc=False):
 class PolicyUnit(Struct, frozen=True, gc=False):
     """One top-level feature of one policy; exactly one of its parts is set, none where `status` is not 0."""
 
-    # "security/namespace/policy#authorization", "...#apiKeyAuth", "...#basicAuth", "...#jwt", "...#extAuth", "...#closed",
+    # "security/namespace/policy#authorization", "...#apiKeyAuth", "...#basicAuth", "...#oidc", "...#jwt", "...#extAuth", "...#closed",
     # "traffic/namespace/policy"
     name: str
     status: int = 0  # not 0: the unit is broken, requests that meet it are answered with this (500)
@@ -214,6 +215,7 @@ class PolicyUnit(Struct, frozen=True, gc=False):
     authorization: Authorization | None = None
     api_key: ApiKeyAuth | None = None
     basic: BasicAuth | None = None
+    oidc: Oidc | None = None
     jwt: Jwt | None = None
     ext_auth: ExtAuth | None = None
     traffic: Traffic | None = None

@@ -42,6 +42,7 @@ def hide_policy(unit: ir.PolicyUnit) -> ir.PolicyUnit:
         authorization=access,
         api_key=_hide_keys(unit.api_key),
         basic=_hide_users(unit.basic),
+        oidc=_hide_client(unit.oidc),
         ext_auth=_hide_question(unit.ext_auth),
         traffic=_hide_check(unit.traffic),
     )
@@ -71,6 +72,19 @@ def _hide_users(users: ir.BasicAuth | None) -> ir.BasicAuth | None:
     if users is None:
         return None
     return _replace(users, users=tuple((name, "") for name, _ in users.users))
+
+
+def _hide_client(client: ir.Oidc | None) -> ir.Oidc | None:
+    """A client secret, and the queries of endpoints."""
+    if client is None:
+        return None
+    return _replace(
+        client,
+        client_secret=hide_bytes(client.client_secret),
+        authorization_endpoint=show_query(client.authorization_endpoint),
+        token_endpoint=show_query(client.token_endpoint),
+        end_session_endpoint=show_query(client.end_session_endpoint),
+    )
 
 
 def _hide_access(rule: ir.AccessRule) -> ir.AccessRule:

@@ -127,10 +127,10 @@ def test_the_pages_are_made_of_the_tables(request: pytest.FixtureRequest) -> Non
 
 def test_a_hint_speaks_of_the_fields_that_are_set() -> None:
     said = hint_at(
-        "gateway.envoyproxy.io", "SecurityPolicy", ("authorization", "oidc", "targetRefs")
+        "gateway.envoyproxy.io", "SecurityPolicy", ("authorization", "csrf", "targetRefs")
     )
     assert "authorization: use SecurityPolicy spec.authorization" in said
-    assert "oidc: no equivalent" in said
+    assert "csrf: no equivalent" in said
     assert "targetRefs" not in said and said.endswith("see edgefast docs migrating")
     assert "nobody: no equivalent" in hint_at("traefik.io", "Middleware", ("nobody",))
     assert hint_at("example.com", "SecurityPolicy", ("jwt",)) == ""

@@ -76,17 +76,17 @@ def check(tmp_path: Path, text: str) -> list[str]:
 
 
 def test_fields_that_are_set_are_told_one_by_one(tmp_path: Path) -> None:
-    fields = "authorization: {rules: []}\n  oidc: {clientID: a}\n  whatever: 1\n  csrf: null"
+    fields = "authorization: {rules: []}\n  csrf: {additionalOrigins: []}\n  whatever: 1\n  oidc: null"
     (line,) = [
         one for one in check(tmp_path, POLICY.replace("FIELDS", fields)) if "PolicyIgnored" in one
     ]
     why = (
-        "decides access (authorization, oidc, whatever) and is not applied, write a SecurityPolicy"
+        "decides access (authorization, csrf, whatever) and is not applied, write a SecurityPolicy"
     )
     assert f"answers 500: SecurityPolicy default/who of gateway.envoyproxy.io {why}" in line
     assert "authorization: use SecurityPolicy spec.authorization" in line
-    assert "oidc: no equivalent" in line and "whatever: no equivalent" in line
-    assert "csrf" not in line and "targetRefs" not in line
+    assert "csrf: no equivalent" in line and "whatever: no equivalent" in line
+    assert "oidc" not in line and "targetRefs" not in line
 
 
 def test_fields_below_one_that_is_here_are_told_where_they_are_not(tmp_path: Path) -> None:

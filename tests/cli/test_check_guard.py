@@ -97,13 +97,13 @@ def test_one_with_a_mistake_closes_its_targets(tmp_path: Path, broken: str, clos
 
 
 def test_what_is_not_available_yet_closes_the_targets(tmp_path: Path) -> None:
-    wanted = POLICY.replace("authorization:", "oidc: {}\n  authorization:")
+    wanted = POLICY.replace("authorization:", "csrf: {}\n  authorization:")
     made = translate(FileSource([_write(tmp_path, wanted)]).read().snapshot, Settings())
     assert _units(made) == {"security/default/guard#closed": 500}
     (told,) = made.problems
     assert (
         told.severity == "error"
-        and "spec.oidc: NotSupported no equivalent (meanwhile: an authorization service"
+        and "spec.csrf: NotSupported no equivalent"
         in told.text()
     )
 

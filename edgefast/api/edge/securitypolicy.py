@@ -16,6 +16,7 @@ from msgspec import Meta, field
 
 from edgefast.api.edge.credentials import APIKeyAuth, BasicAuth
 from edgefast.api.edge.jwt import JWT, JWTPrincipal
+from edgefast.api.edge.oidc import OIDC
 from edgefast.api.edge.policy_target import MergeType, Newer, PolicyTarget, TargetReferences
 from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import (
@@ -377,6 +378,9 @@ class SecurityPolicySpec(Element, frozen=True, kw_only=True):
         default=None, name="apiKeyAuth"
     )
     basic_auth: Annotated[BasicAuth | None, Meta(description="HTTP basic authentication.")] = None
+    oidc: Annotated[OIDC | None, Meta(description="Login of browsers at an identity provider.")] = (
+        None
+    )
     jwt: Annotated[JWT | None, Meta(description="Signed tokens.")] = None
     ext_auth: Annotated[ExtAuth | None, Meta(description="External authorization service.")] = None
 

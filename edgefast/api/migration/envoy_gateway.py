@@ -55,8 +55,9 @@ ENVOY_GATEWAY = Project(
                     "SecurityPolicy spec.jwt; several different tokens count as no token, and keys are RSA, EC or Ed25519, never shared secrets; "
                     "tokens without exp are refused unless jwt.providers requireExpiration is false"
                 ),
-                "oidc": planned(
-                    "an authorization service such as oauth2-proxy (SecurityPolicy spec.extAuth)"
+                "oidc": supported(
+                    "SecurityPolicy spec.oidc; the provider needs a discovery document, ID tokens have asymmetric signatures, and requests "
+                    "that are no navigation of a browser get 401"
                 ),
             },
             inner={
@@ -66,6 +67,16 @@ ENVOY_GATEWAY = Project(
                 ),
                 "authorization.rules[].principal.clientIPGeoLocations": unsupported(
                     "edgefast does not support GeoIP; clientCIDRs are ranges of addresses"
+                ),
+                "oidc.cookieNames": unsupported(
+                    "one encrypted session has all tokens; its name depends on issuer, client and domain, and no other filter can read it"
+                ),
+                "oidc.disableTokenEncryption": unsupported("sessions are always encrypted"),
+                "oidc.provider.backendSettings": unsupported(
+                    "the Service and its BackendTLSPolicy set how the provider is asked"
+                ),
+                "oidc.denyRedirect.headers[].invert": unsupported(
+                    "list the values that get 401; requests that are no navigation get it without a rule"
                 ),
                 "jwt.providers[].recomputeRoute": unsupported(
                     "edgefast selects the route before, from the client's request: a token decides access, not the route"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from edgefast.api.migration.field_mapping import (
     ForeignKind,
     Project,
-    planned,
     supported,
     unsupported,
 )
@@ -101,7 +100,9 @@ NGINX_GATEWAY = Project(
                     "SecurityPolicy spec.jwt, with keys in the policy, in a ConfigMap, or "
                     "fetched; not in a Secret"
                 ),
-                "oidc": planned(f"{_AUTH}, such as oauth2-proxy"),
+                "oidc": supported(
+                    "SecurityPolicy spec.oidc with provider.issuer, clientID, clientSecret, redirectURL and logoutPath"
+                ),
             },
         ),
         ForeignKind("SnippetsFilter", {"snippets": unsupported(_SNIPPETS)}),

@@ -49,12 +49,15 @@ UNSERVED: dict[str, dict[str, Closes]] = {
     "Gateway": {"spec.addresses[].routability": "object"},
     "SecurityPolicy": {
         **_under("spec", "object", "targetRef", "targetSelectors"),
-        **_under("spec", "object", "cors", "csrf", "oidc"),
+        **_under("spec", "object", "cors", "csrf"),
         "spec.authorization.rules[].cel": "object",
         "spec.authorization.rules[].principal.clientIPGeoLocations": "object",
         # Where a request goes after its token.
         "spec.jwt.providers[].recomputeRoute": "object",
         "spec.jwt.providers[].remoteJWKS.backendSettings": "nothing",
+        # The tokens are in one encrypted session, which has a name of its own.
+        **_under("spec.oidc", "nothing", "cookieNames", "disableTokenEncryption"),
+        "spec.oidc.provider.backendSettings": "nothing",
         # What the service is told, and where a request goes after its answer.
         **_under(
             "spec.extAuth", "object", "contextExtensions", "includeRouteMetadata", "recomputeRoute"

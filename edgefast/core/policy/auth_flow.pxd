@@ -11,6 +11,9 @@ cdef class RuleAuthFlow(AuthFlow):
         Py_ssize_t group        # of Tokens: whose places were looked at
         object question         # that a token is asked about (token_verification.py); None: none
         object outcome_of_token # what came of it; None: nobody has said
+        object login            # what a login waits for (login_flow.py); None: nothing
+        object login_decision   # what came of it; None: nothing yet
+        str passed_unit         # of jwt: a session is in place of its token; None: none
         object refusal          # of tokens: the outcome that it will be answered with, if none is good
         list token_policies             # LivePolicy whose rules ask for a token, which speak last; None: none
         list accesses           # Access of each

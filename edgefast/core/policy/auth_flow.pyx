@@ -152,7 +152,7 @@ cdef class RuleAuthFlow:
             while self.proved < PyList_GET_SIZE(self.proofs):
                 policy = self.proof_policies[self.proved]
                 group = group_of(self, policy)
-                if group is not None and group.met:
+                if (group is not None and group.met) or (self.passed_unit is not None and policy.name == self.passed_unit):
                     self.proved += 1
                     continue
                 result = (<Authenticator>self.proofs[self.proved]).authenticate(self, policy)
@@ -287,6 +287,14 @@ cdef class RuleAuthFlow:
             return
         self.question = None
         self.outcome_of_token = outcome
+        self.resume()
+
+    def settle_login(self, decision):
+        """Take the result of the awaited login."""
+        if self.ex is None:
+            return
+        self.login = None
+        self.login_decision = decision
         self.resume()
 
     cdef int on_decision(self, AuthDecision decision) except -1:
@@ -468,6 +476,9 @@ cdef class RuleAuthFlow:
         if self.question is not None:
             self.question.cancel()
             self.question = None
+        if self.login is not None:
+            self.login.cancel()
+            self.login = None
         if self.fault is not None:
             self.fault = None
             self.ex.engine.delayed -= 1

@@ -38,7 +38,6 @@ cdef class Tokens(Authenticator):
         bint fail_open
         frozenset names         # of the providers
 
-    cdef int note(self, Exchange ex, outcome, LivePolicy policy) except -1
     cdef ProofResult conclude(self, RuleAuthFlow flow, LivePolicy policy) except *
 
 

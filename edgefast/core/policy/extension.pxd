@@ -17,6 +17,7 @@ cdef class Authenticator
 cdef class ApiKeys
 cdef class Tokens
 cdef class Passwords
+cdef class Logins
 cdef class AccessHeader
 cdef class AccessTest
 cdef class Access
@@ -47,6 +48,7 @@ cdef class PolicyUnits
 include "policy/credential_extractor.pxd"
 include "policy/tokencache.pxd"
 include "policy/authenticator.pxd"
+include "policy/logins.pxd"
 include "policy/access.pxd"
 include "policy/check_response.pxd"
 include "policy/authedits.pxd"

@@ -7,6 +7,8 @@ include "net/consts.pxi"
 include "cells.pxi"
 include "head/hashes.pxi"
 
+from html import escape as escape_html
+
 _log = logging.getLogger("edgefast.engine")
 
 include "policy/header_strip.pyx"
@@ -14,6 +16,7 @@ include "policy/credential_extractor.pyx"
 include "policy/authenticator.pyx"
 include "policy/tokencache.pyx"
 include "policy/tokens.pyx"
+include "policy/logins.pyx"
 include "policy/path_variants.pyx"
 include "policy/access.pyx"
 include "policy/authcache.pyx"

@@ -33,6 +33,8 @@ cdef class LivePolicy:
                 proof = ApiKeys(spec.api_key)
             elif spec.basic is not None:
                 proof = Passwords(engine, spec.basic)
+            elif spec.oidc is not None:
+                proof = Logins(engine, self.name, spec.oidc)
             elif spec.jwt is not None:
                 proof = Tokens(engine, spec.jwt)
             elif spec.traffic is None:

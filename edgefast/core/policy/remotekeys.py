@@ -13,8 +13,11 @@ from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
+import msgspec
+
 from edgefast.auth.jwt.key_set import KeySet, KeySetError, read
 from edgefast.auth.jwt.token_check import TrustedKeys
+from edgefast.auth.oidc.provider_metadata import ProviderMetadata, read_provider
 from edgefast.diagnostics.redact import show_query
 from edgefast.ir.credentials import RemoteKeys
 
@@ -44,6 +47,8 @@ class RemoteSet(Generic[Job]):
     def __init__(self, source: SourceId, now: float) -> None:
         self.source = source
         self.keys = TrustedKeys()
+        #: What the discovery document of an identity provider says; None: nothing yet, or a plain key set.
+        self.provider: ProviderMetadata | None = None
         self.waiting: dict[Job, None] = {}
         #: Whether the agent will say something: it knows of a source as soon as a table does.
         self.pending = True
@@ -83,8 +88,11 @@ class RemoteSets(Generic[Job]):
         """Take what the agent says: keys as edgefast/auth/jwt/key_set.py writes them, b"" for none, and perhaps the same as before."""
         one = self._told[uri, cluster] = self._of((uri, cluster))
         try:
-            self._take(one, read(data) if data else None)
-        except KeySetError as error:
+            provider, keys = read_provider(data)
+            known = read(keys) if keys else None
+            one.provider = provider
+            self._take(one, known)
+        except (KeySetError, msgspec.MsgspecError) as error:
             log.error(
                 "jwt: keys of %s cannot be used; the previous keys stay in use: %s",
                 show_query(uri),
@@ -97,6 +105,7 @@ class RemoteSets(Generic[Job]):
         one = self._told.pop((uri, cluster), None)
         if one is not None:
             self._take(one, None)
+            one.provider = None
 
     def _take(self, one: RemoteSet[Job], keys: KeySet | None) -> None:
         one.keys.replace(keys)

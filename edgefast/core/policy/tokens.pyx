@@ -11,11 +11,24 @@
 #   3 queue      TokenVerifier.submit: joins the job of the same token, or waits for its client's turn
 #   4 verify     TokenVerifier._judge: form, claims, signature; in the loop, or on the thread if that takes too long
 #   5 outcome    TokenVerifier._settle: each request that waits receives it (AUTH_PROOF, auth_flow.pyx); a signed one is cached
-#   6 authorize  `note` gives the claims to rules, logs and the backend, then evaluate_token_policies; or `conclude` answers
+#   6 authorize  `note_token` gives the claims to rules, logs and the backend, then evaluate_token_policies; or `conclude` answers
 
 cdef bytes _NO_TOKEN = b'www-authenticate: Bearer realm="gateway"\r\n'
 cdef bytes _BAD_TOKEN = b'www-authenticate: Bearer realm="gateway", error="invalid_token"\r\n'  # RFC 6750 3.1
 cdef object _SEVERAL = TokenOutcome("malformed")  # tokens that differ
+
+
+cdef int note_token(Exchange ex, outcome, LivePolicy policy) except -1:
+    """Of a token that is good: rules, logs and spans hear of it."""
+    ex.token = outcome
+    ex.token_unit = policy.name
+    user = outcome.user
+    if user is None:
+        subject = outcome.claims.get("sub")
+        user = outcome.user = json_encode(subject[:TOKEN_SUBJECT]) if isinstance(subject, str) else b""
+    if user:
+        ex.user = user
+    return 0
 
 
 cdef class Tokens(Authenticator):
@@ -46,20 +59,8 @@ cdef class Tokens(Authenticator):
         known = self.cache.look(self.cache_id, token, n, self.clock())
         if known is None or not known.plain:
             return False
-        self.note(ex, known.outcome, policy)
+        note_token(ex, known.outcome, policy)
         return True
-
-    cdef int note(self, Exchange ex, outcome, LivePolicy policy) except -1:
-        """Of a token that is good: rules, logs and spans hear of it."""
-        ex.token = outcome
-        ex.token_unit = policy.name
-        user = outcome.user
-        if user is None:
-            subject = outcome.claims.get("sub")
-            user = outcome.user = json_encode(subject[:TOKEN_SUBJECT]) if subject is not None else b""
-        if user:
-            ex.user = user
-        return 0
 
     cdef ProofResult authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
         """Whoever has several tokens gets in by the first that is good; else the last that is none decides."""
@@ -85,7 +86,7 @@ cdef class Tokens(Authenticator):
             flow.group += 1
             if outcome.status == 0:
                 flow.lines += outcome.lines
-                self.note(flow.ex, outcome, policy)
+                note_token(flow.ex, outcome, policy)
                 return PROVEN
             if flow.refusal is None or outcome.status == 403:
                 flow.refusal = outcome

@@ -8,6 +8,7 @@ cdef class PolicyUnits(PolicyHooks):
         CredentialNames names       # where the policies of the table look for credentials
         object make_token_verifier  # makes `tokens`; None: this class does
         object tokens               # TokenVerifier; None: no policy has asked for it
+        object login_services       # login_flow.LoginServices; None: no policy with oidc can be served
         object is_signed
         object passwords            # passwords.py: slow hashes, on a thread
         uint32_t error_calls        # of error services, in progress

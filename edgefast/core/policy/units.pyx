@@ -3,8 +3,8 @@
 # In: specs of the table. Out: objects that the fast path calls (hooks.pxd). A worker whose policies verify no tokens has no token verifier.
 
 cdef class PolicyUnits(PolicyHooks):
-    def __cinit__(self, Engine engine, make_token_verifier, passwords, is_signed):
-        """make_token_verifier: as in Engine. passwords: computes slow hashes (passwords.py). is_signed: verifies a signature by the TLS library."""
+    def __cinit__(self, Engine engine, make_token_verifier, login_services, passwords, is_signed):
+        """make_token_verifier, login_services: as in Engine. passwords: computes slow hashes (passwords.py). is_signed: verifies a signature by the TLS library."""
         self.engine = engine
         self.auth_cache = AuthCache()
         self.auth_bodies = AuthBodyBuffer()
@@ -12,6 +12,7 @@ cdef class PolicyUnits(PolicyHooks):
         self.passwords = passwords
         self.is_signed = is_signed
         self.make_token_verifier = make_token_verifier
+        self.login_services = login_services
 
     cdef Policy make_policy(self, str name):
         return LivePolicy(self.engine, name)

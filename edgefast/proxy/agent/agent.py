@@ -35,6 +35,7 @@ from edgefast.proxy.jwks.key_delivery import KeyDelivery
 from edgefast.proxy.limits.count import LimitCount
 from edgefast.proxy.limits.memory import LimitMemory
 from edgefast.proxy.metrics.row_reclaim import RowReclaim
+from edgefast.proxy.oidc.token_exchange import TokenExchange
 from edgefast.proxy.process.file_limit import check_descriptors, raise_limit
 from edgefast.proxy.process.reserved_descriptors import RESERVE
 from edgefast.proxy.settings import ProxySettings
@@ -148,6 +149,10 @@ class Agent:
         self.keys = KeyDelivery(self.arena, keys, lambda: self.listeners.server_ports)
         self.keys.on_told, self.keys.on_problems = self._wake, self._report_problems
         self._shared.keys, self._shared.on_keys_wanted = self.keys.told, self.keys.ask
+        self.token_exchange = TokenExchange(
+            self.keys.oidc_of, self.keys.provider_of, self.keys.get_means
+        )
+        self._shared.on_tokens_wanted = self.token_exchange.ask
         self.uncounted = LimitWarnings(lambda: self.slots, self._report_problems)
         self._shared.on_spans, self._shared.on_uncounted = self.spans.take, self.uncounted.note
         self.slots = [
@@ -189,6 +194,7 @@ class Agent:
                     self._limit_count.run,
                     self.tickets.run,
                     self.keys.run,
+                    self.token_exchange.run,
                 )
                 for part in (*own, self._retry_refused, self._forget_rows, *parts):
                     tasks.create_task(part())

@@ -17,7 +17,7 @@ import os
 import random
 import signal
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -261,6 +261,8 @@ class WorkerSlot:
                 self._shared.on_uncounted(message)
             case messages.KeysWanted(uri, cluster):
                 self._shared.on_keys_wanted(uri, cluster)
+            case messages.TokensWanted():
+                self._shared.on_tokens_wanted(message, self._answer_tokens(self._update))
             case messages.ConnectionsWanted(cluster):
                 self._shared.on_connections_wanted(self.number, cluster)
             case messages.OldGone():
@@ -271,6 +273,16 @@ class WorkerSlot:
                 self._shared.on_progress()
             case messages.Started():
                 raise ChannelError("worker started twice")
+
+    def _answer_tokens(self, update: WorkerUpdate) -> Callable[[messages.Tokens], None]:
+        """Return the way back to the worker of this life; a successor gets none of its answers."""
+
+        def answer(tokens: messages.Tokens) -> None:
+            if update is self._update:
+                update.tokens.append(tokens)
+                self.wake()
+
+        return answer
 
     async def dump(self, number: int) -> Any:
         """Return what `Engine.dump()` says in the worker.

@@ -39,6 +39,7 @@ class WorkerUpdate:
         self.lends: dict[
             tuple[str, int], None
         ] = {}  # clusters whose connections others wait for, who
+        self.tokens: list[messages.Tokens] = []  # answers to the worker's requests
         self.dumps = Dumps()
         self._was_requested: set[int] = set()  # dumps
         self._places: dict[Seat, int] = {}
@@ -82,6 +83,8 @@ class WorkerUpdate:
             await self._send_keys_gone(channel)
             await self._send_closed(channel)
             await self._send_orders(channel, exit_ordered=exit_ordered)
+            while self.tokens:
+                await channel.send(self.tokens.pop(0))
             while self.lends:
                 cluster, to = next(iter(self.lends))
                 del self.lends[cluster, to]

@@ -5,7 +5,7 @@ Out: MessagePack frames (channel.py), each at most FRAME_LIMIT bytes. Larger con
 several messages that one of another kind closes (Changes* Commit, Refused* Ack, DumpPart* and Keys*
 with `last`).
 Must never: carry a secret or the bytes of a request; those exist only in the arena. Exceptions:
-spans of traced requests, and public keys.
+spans of traced requests, public keys, and codes and tokens of OIDC logins, which are never logged.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ __all__ = [
     "Started",
     "StopAccepting",
     "Taking",
+    "Tokens",
+    "TokensWanted",
     "Uncounted",
     "WorkerMessage",
     "split_changes",
@@ -195,6 +197,17 @@ class Lend(_Message, frozen=True):
     to: int
 
 
+class Tokens(_Message, frozen=True):
+    """The answer to TokensWanted: tokens, or why there are none: "rejected" by the provider, "busy", or "provider"."""
+
+    number: int
+    word: str
+    data: bytes = b""  # MessagePack of auth/oidc/token_response.py TokenResponse
+
+    def __repr__(self) -> str:
+        return f"Tokens({self.number}, {self.word!r}, <redacted>)"
+
+
 AgentMessage = (
     Hello
     | Sockets
@@ -212,6 +225,7 @@ AgentMessage = (
     | ForgetRows
     | Keys
     | KeysGone
+    | Tokens
     | Lend
 )
 
@@ -298,6 +312,20 @@ class KeysWanted(_Message, frozen=True):
     cluster: str
 
 
+class TokensWanted(_Message, frozen=True):
+    """A login needs tokens of its provider; answered with `Tokens`, within a deadline (oidc/token_exchange.py)."""
+
+    number: int
+    unit: str  # ir.PolicyUnit.name
+    code: str = ""  # of a callback, with the two below
+    redirect_uri: str = ""
+    verifier: str = ""
+    refresh_token: str = ""  # or of a session
+
+    def __repr__(self) -> str:
+        return f"TokensWanted({self.number}, {self.unit!r}, <redacted>)"
+
+
 class ConnectionsWanted(_Message, frozen=True):
     """There may be no more connections of this cluster, and users wait for one: other workers are told to lend."""
 
@@ -319,6 +347,7 @@ WorkerMessage = (
     | Spans
     | Uncounted
     | KeysWanted
+    | TokensWanted
     | ConnectionsWanted
     | OldGone
     | Drained

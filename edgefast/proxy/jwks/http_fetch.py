@@ -1,8 +1,8 @@
-"""HTTP fetch: one GET of a key set over HTTP/1.1, with a deadline and size limits.
+"""HTTP fetch: one request to an issuer over HTTP/1.1, with a deadline and size limits.
 
-In: a Target.
-Out: the text of the answer, or FetchError with a reason that may be logged. A status other than 200
-is an error: with a redirect, the server that answers would decide which issuer is trusted.
+In: a Target; a form for a token endpoint.
+Out: the answer, or FetchError with a reason that may be logged. A redirect is an error: the server
+that answers would decide which issuer is trusted. Of a GET each status other than 200 is one.
 Must never: follow a redirect, retry, or accept a certificate that does not match the target.
 """
 
@@ -12,6 +12,7 @@ import asyncio
 import os
 import socket
 import ssl
+from typing import NamedTuple
 
 import h11
 
@@ -21,7 +22,7 @@ from edgefast.netaddr import read_address, why_reserved
 from edgefast.proxy.jwks.target import Place, Target, shows
 from edgefast.rate_limit.names import Names
 
-__all__ = ["DEADLINE", "FetchError", "fetch"]
+__all__ = ["DEADLINE", "FetchError", "Form", "fetch", "post"]
 
 #: Seconds of a whole fetch.
 DEADLINE = 10.0
@@ -38,15 +39,44 @@ class FetchError(Exception):
     """It could not be had; the text says why."""
 
 
+class Form(NamedTuple):
+    """A form for a token endpoint."""
+
+    body: bytes
+    authorization: str = ""  # "": no such header
+    limit: int = SET_LIMIT  # bytes of the answer
+
+    def __repr__(self) -> str:
+        return "Form(<redacted>)"
+
+
 async def fetch(
     target: Target, names: Names, deadline: float = DEADLINE, *, own_ports: tuple[int, ...] = ()
 ) -> bytes:
     """Return the body of what is there. Raises FetchError. `own_ports`: ports of this machine that are never asked."""
+    return (await _request(target, names, deadline, own_ports, None))[1]
+
+
+async def post(
+    target: Target,
+    form: Form,
+    names: Names,
+    deadline: float = DEADLINE,
+    *,
+    own_ports: tuple[int, ...] = (),
+) -> tuple[int, bytes]:
+    """Return status and body of the answer to a form, of every status but redirects. Raises FetchError."""
+    return await _request(target, names, deadline, own_ports, form)
+
+
+async def _request(
+    target: Target, names: Names, deadline: float, own_ports: tuple[int, ...], form: Form | None
+) -> tuple[int, bytes]:
     try:
         async with asyncio.timeout(deadline):
             reader, writer = await _connect(target, names, own_ports)
             try:
-                return await _exchange(target, reader, writer)
+                return await _exchange(target, reader, writer, form)
             finally:
                 writer.transport.abort()
     except TimeoutError:
@@ -86,7 +116,7 @@ async def _dial(target: Target, place: Place, names: Names, own_ports: tuple[int
     last: OSError = OSError("the name has no address")
     is_name = read_address(host) is None  # addresses were checked when the objects were translated
     for address in await names.resolve(host):
-        if is_name and (what := why_reserved(address, target.allowed)):
+        if (is_name or target.discovered) and (what := why_reserved(address, target.allowed)):
             last = OSError(
                 f"{host} resolves to {address}, which is not allowed as a backend ({what})"
             )
@@ -104,23 +134,33 @@ async def _dial(target: Target, place: Place, names: Names, own_ports: tuple[int
 
 
 async def _exchange(
-    target: Target, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-) -> bytes:
+    target: Target,
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    form: Form | None,
+) -> tuple[int, bytes]:
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD)
-    request = h11.Request(
-        method="GET",
-        target=target.path,
-        headers=[
-            ("host", target.authority),
-            ("accept", "application/jwk-set+json, application/json"),
-            ("accept-encoding", "identity"),
-            ("user-agent", "edgefast"),
-            ("connection", "close"),
-        ],
-    )
-    writer.write((connection.send(request) or b"") + (connection.send(h11.EndOfMessage()) or b""))
+    headers = [
+        ("host", target.authority),
+        ("accept", "application/json" if form else "application/jwk-set+json, application/json"),
+        ("accept-encoding", "identity"),
+        ("user-agent", "edgefast"),
+        ("connection", "close"),
+    ]
+    if form is not None:
+        headers.append(("content-type", "application/x-www-form-urlencoded"))
+        headers.append(("content-length", str(len(form.body))))
+        if form.authorization:
+            headers.append(("authorization", form.authorization))
+    method = "GET" if form is None else "POST"
+    request = h11.Request(method=method, target=target.path, headers=headers)
+    out = connection.send(request) or b""
+    if form is not None:
+        out += connection.send(h11.Data(data=form.body)) or b""
+    writer.write(out + (connection.send(h11.EndOfMessage()) or b""))
     await writer.drain()
-    body, interim = bytearray(), 0
+    limit = SET_LIMIT if form is None else form.limit
+    body, interim, status = bytearray(), 0, 0
     while True:
         event = connection.next_event()
         if event is h11.NEED_DATA:
@@ -130,22 +170,23 @@ async def _exchange(
             if interim > _INTERIM:
                 raise FetchError("too many informational answers came before the answer")
         elif isinstance(event, h11.Response):
-            _check(event)
+            _check(event, form)
+            status = event.status_code
         elif isinstance(event, h11.Data):
             body += event.data
-            if len(body) > SET_LIMIT:
-                raise FetchError(f"the answer has more than {SET_LIMIT} bytes")
+            if len(body) > limit:
+                raise FetchError(f"the answer has more than {limit} bytes")
         elif isinstance(event, h11.EndOfMessage):
-            return bytes(body)
+            return status, bytes(body)
         else:
             raise FetchError("the connection was closed before the answer")
 
 
-def _check(response: h11.Response) -> None:
+def _check(response: h11.Response, form: Form | None) -> None:
     status = response.status_code
     if 300 <= status < 400:
         raise FetchError(f"the answer is a redirect ({status}), which is not followed")
-    if status != 200:
+    if form is None and status != 200:
         raise FetchError(f"the answer has status {status}")
     for name, value in response.headers:
         if name == b"content-encoding" and value.lower() != b"identity":

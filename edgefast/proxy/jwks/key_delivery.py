@@ -28,6 +28,7 @@ from edgefast.proxy.tables.arena import Arena
 from edgefast.proxy.tables.worker_tables import Key, Placed
 
 if TYPE_CHECKING:
+    from edgefast.auth.oidc.provider_metadata import ProviderMetadata
     from edgefast.proxy.jwks.key_source import KeySource, SourceContext
 
 __all__ = ["SOURCES", "KeyDelivery", "PublishedKeys"]
@@ -106,10 +107,12 @@ class KeyDelivery:
         if _MARK not in data:
             return ()
         try:
-            jwt = _POLICY.decode(data).jwt
+            unit = _POLICY.decode(data)
         except ValueError:
             return ()  # workers refuse it, and say so
-        providers = jwt.providers if jwt is not None else ()
+        providers = unit.jwt.providers if unit.jwt is not None else ()
+        if unit.oidc is not None:
+            return ((unit.oidc.remote.issuer, unit.oidc.remote),)
         return tuple((one.name, one.remote) for one in providers if one.remote)
 
     def _sum_up(self) -> None:
@@ -123,6 +126,7 @@ class KeyDelivery:
                     every=min(spec.every, known.every),
                     retry=max(spec.retry, known.retry),
                     allowed=tuple(one for one in spec.allowed if one in known.allowed),
+                    issuer=spec.issuer or known.issuer,
                 )
         for source in [one for one in self._sources if one not in wanted]:
             task = self._tasks.pop(self._sources.pop(source), None)
@@ -144,7 +148,13 @@ class KeyDelivery:
         self.on_told()
 
     def _make(self, spec: RemoteKeys) -> KeySource:
-        from edgefast.proxy.jwks.key_source import KeySource, SourceContext
+        from edgefast.proxy.jwks.key_source import KeySource
+
+        return KeySource(spec, self.get_means(), self._notify, lambda: self.on_problems())
+
+    def get_means(self) -> SourceContext:
+        """Return what all requests to issuers share."""
+        from edgefast.proxy.jwks.key_source import SourceContext
 
         if self._means is None:
             self._means = SourceContext(
@@ -154,7 +164,21 @@ class KeyDelivery:
                 lambda name: self._read(_SECRET, ("secret", name)),
                 self._own_ports,
             )
-        return KeySource(spec, self._means, self._notify, lambda: self.on_problems())
+        return self._means
+
+    # --- identity providers -----------------------------------------------------------------------------------------
+
+    def oidc_of(self, unit: str) -> ir.Oidc | None:
+        """Return the login of a policy unit of the table."""
+        found = self._read(_POLICY, ("policy", unit))
+        return found.oidc if found is not None else None
+
+    def provider_of(self, remote: RemoteKeys) -> ProviderMetadata | None:
+        """Return what is known of an identity provider."""
+        from edgefast.auth.oidc.provider_metadata import read_provider
+
+        told = self.told.get((remote.uri, remote.cluster))
+        return read_provider(told.data)[0] if told is not None and told.data else None
 
     def _read(self, decoder: msgspec.msgpack.Decoder[_T], key: Key) -> _T | None:
         one = self._placed.get(key)

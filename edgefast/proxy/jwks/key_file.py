@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 
 from edgefast.auth.jwt.key_set import SET_LIMIT, KeySetError, read
+from edgefast.auth.oidc.provider_metadata import read_provider
 from edgefast.diagnostics.redact import show_query
 
 __all__ = ["FILES", "LAST", "KeptKeys", "KeyFiles", "Source"]
@@ -75,7 +76,7 @@ class KeyFiles:
             return None
         try:
             kept = _DECODER.decode(payload)
-            read(kept.keys)
+            read(read_provider(kept.keys)[1])
         except (msgspec.MsgspecError, KeySetError):
             return None
         age = self._clock() - kept.fetched_at

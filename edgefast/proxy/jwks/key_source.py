@@ -2,6 +2,7 @@
 
 In: its location (ircredential.RemoteKeys), clusters and secrets of the table, reports of tokens
 with a key that the set does not contain.
+If that is a discovery document (`RemoteKeys.issuer`), it is read first, and it names the keys.
 Out: a callback with the keys whenever they change, and after each report, at once or after another
 fetch; b"" for no keys. Keys on disk are delivered first. Keys are trusted for 24 hours after their
 fetch.
@@ -15,16 +16,20 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import msgspec
+
 from edgefast import ir
 from edgefast.auth.jwt.key_set import KeySetError, parse_key_set, write
+from edgefast.auth.oidc.provider_metadata import MetadataError, parse_metadata, write_provider
 from edgefast.diagnostics.redact import show_query
 from edgefast.ir.credentials import RemoteKeys
 from edgefast.proxy.jwks.http_fetch import FetchError, fetch
 from edgefast.proxy.jwks.key_file import LAST, KeptKeys, KeyFiles, Source
-from edgefast.proxy.jwks.target import TargetError, find_target
+from edgefast.proxy.jwks.target import Target, TargetError, find_target
 from edgefast.rate_limit.names import Names
 
 __all__ = [
@@ -77,6 +82,20 @@ class SourceContext:
     def place(self, *, suspect: bool) -> asyncio.Semaphore:
         """Return what to wait for before a fetch."""
         return self._suspects if suspect else self._places
+
+    async def target(self, spec: RemoteKeys, *, discovered: bool = False) -> Target:
+        """Return where to ask. Raises TargetError."""
+        cluster = self.cluster(spec.cluster) if spec.cluster else None
+        tls = cluster.tls if cluster is not None else None
+        names = (tls.ca, tls.certificate) if tls is not None else ()
+        secrets = {one: self.secret(one) for one in names if one}
+        find = partial(find_target, discovered=discovered)
+        return await asyncio.to_thread(find, spec, cluster, secrets.get)
+
+    async def get(self, spec: RemoteKeys, *, discovered: bool = False) -> bytes:
+        """Return what is at an address. Raises TargetError and FetchError."""
+        target = await self.target(spec, discovered=discovered)
+        return await fetch(target, self.names, own_ports=self.own_ports())
 
     async def load(self, source: Source) -> KeptKeys | None:
         """Read what is on disk."""
@@ -176,7 +195,7 @@ class KeySource:
         try:
             async with self._means.place(suspect=self._failures > 0):
                 data = await self._fetch()
-        except (FetchError, TargetError, KeySetError, OSError) as error:
+        except (FetchError, TargetError, KeySetError, MetadataError, OSError) as error:
             self._failures += 1
             self.trouble = str(error)
             if self._means.clock() - self._fetched_at >= LAST:
@@ -195,18 +214,18 @@ class KeySource:
             await self._means.save(KeptKeys(*self._source, self._fetched_at, data))
 
     async def _fetch(self) -> bytes:
-        name = self.spec.cluster
-        cluster = self._means.cluster(name) if name else None
-        tls = cluster.tls if cluster is not None else None
-        names = (tls.ca, tls.certificate) if tls is not None else ()
-        secrets = {one: self._means.secret(one) for one in names if one}
-        target = await asyncio.to_thread(find_target, self.spec, cluster, secrets.get)
-        parsed = await asyncio.to_thread(
-            parse_key_set,
-            await fetch(target, self._means.names, own_ports=self._means.own_ports()),
-        )
+        spec, means = self.spec, self._means
+        metadata = None
+        if spec.issuer:
+            text = await means.get(spec)
+            plain = bool(spec.cluster)
+            metadata = parse_metadata(text, spec.issuer, plain=plain)
+            spec = msgspec.structs.replace(spec, uri=metadata.jwks_uri)
+        text = await means.get(spec, discovered=metadata is not None)
+        parsed = await asyncio.to_thread(parse_key_set, text)
         self.skipped = parsed.skipped
-        return write(parsed.keys)
+        keys = write(parsed.keys)
+        return write_provider(metadata, keys) if metadata is not None else keys
 
     def _log(self) -> None:
         shown = show_query(self.spec.uri)

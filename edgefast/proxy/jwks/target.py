@@ -43,12 +43,21 @@ class Target(NamedTuple):
     server_name: str = ""  # of the TLS handshake
     sans: tuple[tuple[ir.NameType, str], ...] = ()  # one of which a certificate must show
     allowed: tuple[str, ...] = ()  # ranges that names may resolve into, see ir.Cluster
+    discovered: bool = (
+        False  # an answer of the network names it: addresses are checked as names are
+    )
 
 
 def find_target(
-    spec: RemoteKeys, cluster: ir.Cluster | None, secret: Callable[[str], ir.Secret | None]
+    spec: RemoteKeys,
+    cluster: ir.Cluster | None,
+    secret: Callable[[str], ir.Secret | None],
+    *,
+    discovered: bool = False,
 ) -> Target:
-    """Return where to ask. `cluster`: the one that `spec` names, if the table has it. Raises TargetError."""
+    """Return where to ask. `cluster`: the one that `spec` names, if the table has it; `discovered`: a discovery
+    document names the uri. Raises TargetError.
+    """
     if len(spec.uri) > _URI_LIMIT or not spec.uri.isascii() or not spec.uri.isprintable():
         raise TargetError("the uri is not a URL")
     try:
@@ -66,7 +75,15 @@ def find_target(
         if not secure:
             raise TargetError("keys must be fetched with https if no backend is set")
         place = (host, port or 443)
-        return Target(parts.netloc, path, (place,), _context(), host, allowed=spec.allowed)
+        return Target(
+            parts.netloc,
+            path,
+            (place,),
+            _context(),
+            host,
+            allowed=spec.allowed,
+            discovered=discovered,
+        )
     if cluster is None:
         raise TargetError(f"{spec.cluster} not found")
     places = tuple(map(_place, (*cluster.endpoints, *cluster.fallback)[:PLACES]))

@@ -91,6 +91,8 @@ def _named_by_policy(unit: ir.PolicyUnit) -> Iterator[Key]:
     for one in unit.jwt.providers if unit.jwt is not None else ():
         if one.remote is not None and one.remote.cluster:
             yield "cluster", one.remote.cluster
+    if unit.oidc is not None and unit.oidc.remote.cluster:
+        yield "cluster", unit.oidc.remote.cluster
 
 
 def _services(auth: ir.ExtAuth | None) -> Iterator[Key]:

@@ -20,7 +20,7 @@ from typing import Any
 from edgefast._csrc import ffi, lib
 from edgefast.proxy.tls.ticket_key_rotation import TicketSecret
 
-__all__ = ["TicketMemory", "map_ticket_memory"]
+__all__ = ["TicketMemory", "map_ticket_memory", "read_ring"]
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class TicketMemory:
 
     def read(self) -> tuple[TicketSecret, ...]:
         """Return the secrets in force."""
-        return _read(self._ring)
+        return read_ring(self._ring)
 
     def write(self, secrets: Sequence[TicketSecret]) -> None:
         """Put these in the place of all others, which are wiped. Raises ValueError for what is no ring's content."""
@@ -115,12 +115,12 @@ def _copy(fd: int) -> tuple[TicketSecret, ...]:
     with map_ticket_memory(fd) as memory:
         view = ffi.from_buffer(memory)
         try:
-            return _read(ffi.cast("const ef_ticket_ring *", view))
+            return read_ring(ffi.cast("const ef_ticket_ring *", view))
         finally:
             ffi.release(view)
 
 
-def _read(ring: Any) -> tuple[TicketSecret, ...]:
+def read_ring(ring: Any) -> tuple[TicketSecret, ...]:
     found = ffi.new("ef_ticket_secret[]", lib.EF_TICKET_SECRETS)
     try:
         count = lib.ef_ticket_read(ring, found)

@@ -26,7 +26,12 @@ _NEEDED = {
     msgspec.msgpack.encode("jwt"): (
         "edgefast.core.policy.token_requirements",
         "edgefast.core.policy.token_verification",
-    )
+    ),
+    msgspec.msgpack.encode("oidc"): (
+        "edgefast.core.policy.login_flow",
+        "edgefast.core.policy.token_requirements",
+        "edgefast.core.policy.token_verification",
+    ),
 }
 
 

@@ -27,6 +27,7 @@ import uvloop
 
 from edgefast.core import Engine, use_tickets
 from edgefast.core.engine import tls_library
+from edgefast.core.policy.login_services import LoginServices
 from edgefast.daemon.logs import set_level, start_logging
 from edgefast.daemon.process import WORKER_INTERVAL, keep_all, look_seldom, share_interpreter
 from edgefast.proxy.access_log.log_file import LogFile, Standard
@@ -44,8 +45,10 @@ from edgefast.proxy.tls.ticket_memory import map_ticket_memory
 from edgefast.proxy.traces.agent_sender import SpanSender
 from edgefast.proxy.worker.acceptors import Acceptors, BindKey, PortUse
 from edgefast.proxy.worker.agent_requests import AgentRequests
+from edgefast.proxy.worker.cookie_ring import CookieRing
 from edgefast.proxy.worker.orphan import OrphanedWorker
 from edgefast.proxy.worker.table import WorkerTable
+from edgefast.proxy.worker.token_calls import TokenCalls
 from edgefast.proxy.worker.token_keys import TokenKeys
 from edgefast.proxy.worker.zone import WorkerZone
 
@@ -79,7 +82,8 @@ class Worker:
         arena_fd, stats_fd, limits_fd, tickets_fd, health_fd = fds
         arena, stats = map_arena(arena_fd, hello.arena_bytes), map_segment(stats_fd)
         limits, health = map_segment(limits_fd), map_segment(health_fd)
-        use_tickets(map_ticket_memory(tickets_fd))
+        secrets = map_ticket_memory(tickets_fd)
+        use_tickets(secrets)
         for fd in (arena_fd, stats_fd, health_fd):
             os.close(fd)
         self._memories = {
@@ -103,6 +107,7 @@ class Worker:
             self._write_message, lambda count: add_global(stats, "spans_dropped", count)
         )
         self._token_keys = TokenKeys(self._write_message)
+        self._token_calls = TokenCalls(self._write_message)
         self._requests_to_agent: AgentRequests[str] = AgentRequests(
             lambda cluster: self._write_message(messages.ConnectionsWanted(cluster))
         )
@@ -118,6 +123,7 @@ class Worker:
             ask_others=self._requests_to_agent.ask,
             spans=self._spans,
             make_token_verifier=self._token_keys.token_verifier,
+            login_services=LoginServices(CookieRing(secrets), self._token_calls),
         )
         self._limit_store = StoreInUse(
             self._engine.limiter, lambda name, count: add_global(stats, name, count)
@@ -150,6 +156,7 @@ class Worker:
                 tasks.create_task(self._serve_starved())
                 tasks.create_task(self._spans.run())
                 tasks.create_task(self._token_keys.run())
+                tasks.create_task(self._token_calls.run())
                 tasks.create_task(self._requests_to_agent.run())
                 tasks.create_task(self._limit_store.tell(self._write_message))
                 try:
@@ -212,6 +219,8 @@ class Worker:
                 self._engine.release_connections(cluster, to)
             case messages.Keys() | messages.KeysGone():
                 self._token_keys.take(message)
+            case messages.Tokens():
+                self._token_calls.take(message)
             case messages.Drain():
                 self._draining = True
                 if self._outlive is not None:

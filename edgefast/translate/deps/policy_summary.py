@@ -42,7 +42,9 @@ Age = tuple[int, str]
 #: What policies of one kind are called where their units are named.
 Family = Literal["security", "traffic", "xtraffic"]
 Merge = Literal["Inherit", "Replace", "Override"]
-Unit = Literal["closed", "authorization", "apiKeyAuth", "basicAuth", "jwt", "extAuth", "traffic"]
+Unit = Literal[
+    "closed", "authorization", "apiKeyAuth", "basicAuth", "oidc", "jwt", "extAuth", "traffic"
+]
 
 #: The unit of a policy with a mistake as a whole: all requests that it is for are answered 500.
 CLOSED: Unit = "closed"

@@ -15,6 +15,7 @@ from edgefast.api.kinds import ref_of
 from edgefast.diagnostics.problem import Problem, did_you_mean
 from edgefast.translate.policy.edge_policies import EdgePolicies
 from edgefast.translate.policy.fail_closed import OwnKey
+from edgefast.translate.policy.oidc import PROVIDER
 
 __all__ = ["find_unproved"]
 
@@ -25,8 +26,12 @@ def find_unproved(own: EdgePolicies, is_told: Callable[[OwnKey], bool]) -> Itera
         return
     there: set[str] = set()
     for outcome in own.outcomes.values():
-        if isinstance(outcome.policy, SecurityPolicy) and outcome.policy.spec.jwt is not None:
-            there.update(one.name for one in outcome.policy.spec.jwt.providers)
+        if not isinstance(outcome.policy, SecurityPolicy):
+            continue
+        spec = outcome.policy.spec
+        there.update(one.name for one in (spec.jwt.providers if spec.jwt is not None else ()))
+        if spec.oidc is not None:
+            there.add(PROVIDER)
     for key, outcome in own.outcomes.items():
         if outcome.policy is None or not is_told(key):
             continue

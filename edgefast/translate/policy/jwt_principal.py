@@ -30,17 +30,16 @@ _MAX_NAME = 253
 class PolicyTokens(NamedTuple):
     """What the policy of a rule says of tokens."""
 
-    unit: str  # ir.PolicyUnit.name
-    providers: tuple[str, ...]
+    units: dict[str, str]  # ir.PolicyUnit.name, by provider
 
 
 def translate_principal(
     given: JWTPrincipal, tokens: PolicyTokens | None, report: Report, path: str
 ) -> ir.AccessToken:
     """Translate one; what a report refuses of is not to be used."""
-    if tokens is not None and given.provider not in tokens.providers:
-        message = supported_text(given.provider, tokens.providers)
-        hint = did_you_mean(given.provider, tokens.providers)
+    if tokens is not None and given.provider not in tokens.units:
+        message = supported_text(given.provider, tuple(tokens.units))
+        hint = did_you_mean(given.provider, tuple(tokens.units))
         report.refuse(f"{path}.provider", "NotSupported", message, hint, condition="Invalid")
     elif not given.provider:
         _refuse(report, f"{path}.provider", "Required", "the name of a provider")
@@ -56,7 +55,7 @@ def translate_principal(
             _refuse(report, f"{path}.scopes[{at}]", "Invalid", message)
     return ir.AccessToken(
         provider=given.provider,
-        unit=tokens.unit if tokens is not None else "",
+        unit=tokens.units.get(given.provider, "") if tokens is not None else "",
         scopes=tuple(dict.fromkeys(given.scopes)),
         claims=tuple(
             _translate_claim(one, report, f"{path}.claims[{at}]")

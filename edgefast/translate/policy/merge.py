@@ -8,7 +8,7 @@ merge among themselves, by unit:
   whether anything is replaced.
 - Replace drops what levels above set, unless it is an Override.
 - authorization: all Overrides and, of the others, the most specific.
-- apiKeyAuth, basicAuth, jwt, extAuth, each: the highest Override, else the most specific.
+- apiKeyAuth, basicAuth, oidc, jwt, extAuth, each: the highest Override, else the most specific.
 - traffic: all, leaf by leaf.
 - XBackendTrafficPolicies, which target only backends and set what no other kind sets: the oldest.
 - closed: always; the merge type of such a policy is unknown.
@@ -31,7 +31,7 @@ __all__ = ["Effective", "merge_levels"]
 
 
 #: Units by which a client proves who it is, in the order in which they are asked for.
-_PROOFS: tuple[Unit, ...] = ("apiKeyAuth", "basicAuth", "jwt")
+_PROOFS: tuple[Unit, ...] = ("apiKeyAuth", "basicAuth", "oidc", "jwt")
 
 
 class Effective(msgspec.Struct, frozen=True, gc=False):
@@ -82,6 +82,7 @@ def _held(levels: Sequence[Level], family: Family, lost: dict[str, str]) -> dict
         "authorization": [],
         "apiKeyAuth": [],
         "basicAuth": [],
+        "oidc": [],
         "jwt": [],
         "extAuth": [],
         "traffic": [],

@@ -29,6 +29,7 @@ from edgefast.translate.policy.credentials import (
 from edgefast.translate.policy.ext_auth import translate_ext_auth
 from edgefast.translate.policy.jwt import MAX_PROVIDERS, translate_jwt
 from edgefast.translate.policy.jwt_principal import PolicyTokens
+from edgefast.translate.policy.oidc import PROVIDER, translate_oidc
 from edgefast.translate.policy.outcome import (
     Aims,
     EdgePolicyOutcome,
@@ -45,6 +46,7 @@ __all__ = ["translate_security"]
 
 _SATISFY = ("All", "Any")
 _BASIC = ir.CredentialExtractors(headers=(("authorization", ""),))
+_CALLBACK = ir.CredentialExtractors(params=("code", "state"))
 _BROKEN = "while it has an error, requests to its targets get 500"
 
 
@@ -57,6 +59,7 @@ def translate_security(policy: SecurityPolicy, targeted: Aims, reader: Reader) -
         "authorization": spec.authorization,
         "apiKeyAuth": spec.api_key_auth,
         "basicAuth": spec.basic_auth,
+        "oidc": spec.oidc,
         "jwt": spec.jwt,
         "extAuth": spec.ext_auth,
     }
@@ -101,8 +104,8 @@ def _check_satisfy(policy: SecurityPolicy, report: Report) -> str:
     if spec.satisfy not in _SATISFY:
         message = supported_text(spec.satisfy, _SATISFY)
         return report.refuse(path, "NotSupported", message, condition="Invalid").text()
-    if spec.satisfy == "Any" and spec.jwt is not None:
-        message = "Any is not supported with jwt"
+    if spec.satisfy == "Any" and (spec.jwt is not None or spec.oidc is not None):
+        message = f"Any is not supported with {'oidc' if spec.oidc is not None else 'jwt'}"
         return report.refuse(path, "NotSupported", message, condition="Invalid").text()
     keys = spec.api_key_auth
     if spec.satisfy == "Any" and keys is not None and keys.sanitize:
@@ -125,9 +128,10 @@ def _translate_authorization(
     name, before = shape.unit("authorization"), _count(report)
     given, jwt = policy.spec.authorization, policy.spec.jwt
     assert given is not None
-    tokens = None
-    if jwt is not None:
-        tokens = PolicyTokens(shape.unit("jwt"), tuple(one.name for one in jwt.providers))
+    units = {one.name: shape.unit("jwt") for one in (jwt.providers if jwt is not None else ())}
+    if policy.spec.oidc is not None:
+        units[PROVIDER] = shape.unit("oidc")
+    tokens = PolicyTokens(units) if units else None
     made = translate_authorization(given, tokens, report, "spec.authorization")
     if why := _first_after(report, before):
         return _close(name, why)
@@ -150,6 +154,17 @@ def _translate_proofs(
         why = _first_after(report, before)
         made = ir.PolicyUnit(name=name, basic=users)
         yield _close(name, why, made) if why else UnitOutcome(made)
+    if spec.oidc is not None:
+        name, before = shape.unit("oidc"), _count(report)
+        login, clusters = translate_oidc(
+            spec.oidc, spec.jwt, namespace, reader, report, "spec.oidc"
+        )
+        why = _first_after(report, before)
+        yield (
+            _close(name, why)
+            if why
+            else UnitOutcome(ir.PolicyUnit(name=name, oidc=login), clusters)
+        )
     if spec.jwt is not None:
         name, before = shape.unit("jwt"), _count(report)
         jwt, clusters = translate_jwt(spec.jwt, namespace, reader, report, "spec.jwt")
@@ -189,6 +204,8 @@ def _places_of(unit: ir.PolicyUnit) -> tuple[ir.CredentialExtractors, ...]:
         found.append(unit.api_key.places)
     if unit.basic is not None:
         found.append(_BASIC)
+    if unit.oidc is not None:
+        found.append(_CALLBACK)
     if unit.jwt is not None:
         found += [one.places for one in unit.jwt.providers[:MAX_PROVIDERS]]
     return tuple(

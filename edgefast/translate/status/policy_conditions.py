@@ -39,6 +39,7 @@ _FIELDS: dict[Unit, str] = {
     "authorization": "spec.authorization",
     "apiKeyAuth": "spec.apiKeyAuth",
     "basicAuth": "spec.basicAuth",
+    "oidc": "spec.oidc",
     "jwt": "spec.jwt",
     "extAuth": "spec.extAuth",
 }

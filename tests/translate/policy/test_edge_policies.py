@@ -190,7 +190,7 @@ def test_what_is_asked_for_and_not_known_closes_the_targets() -> None:
         {
             "targetRefs": [{"group": GROUP, "kind": "Gateway", "name": "gw"}],
             "authorization": {"defaultAction": "Allow"},
-            "oidc": {"clientID": "x"},
+            "csrf": {"additionalOrigins": []},
         },
     )
     policy = decode_api_object(raw, "SecurityPolicy")

@@ -1,0 +1,129 @@
+"""Token response: the answer of a token endpoint, and the requests for it.
+
+In: status and body of the answer. Out: `TokenResponse`, or TokenError: the provider rejects the
+code or token (`rejected`), or its answer cannot be used.
+Source: RFC 6749 sections 2.3.1, 4.1.3, 5.1, 5.2 and 6; OpenID Connect Core 1.0 sections 3.1.3.3
+and 12.
+Must never: put a code, a token or a text of the provider into an error.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+__all__ = [
+    "RESPONSE_LIMIT",
+    "TokenError",
+    "TokenResponse",
+    "basic_credentials",
+    "code_form",
+    "encode_form",
+    "parse_token_response",
+    "refresh_form",
+]
+
+#: Bytes of an answer of a token endpoint: more never fits into cookies.
+RESPONSE_LIMIT = 40 * 1024
+#: Seconds that an `expires_in` counts at most.
+_LONGEST = 400 * 86_400
+
+
+class TokenError(Exception):
+    """No tokens; the text says why."""
+
+    def __init__(self, message: str, *, rejected: bool = False) -> None:
+        super().__init__(message)
+        self.rejected = rejected  # the provider does not accept the code or the refresh token
+
+
+class TokenResponse(msgspec.Struct, frozen=True, array_like=True):
+    """Tokens of one login or refresh."""
+
+    id_token: str = ""
+    access_token: str = ""
+    refresh_token: str = ""
+    expires_in: int = 0  # seconds; 0: not told
+
+    def __repr__(self) -> str:
+        return "TokenResponse(<redacted>)"
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    access_token: str
+    token_type: str
+    id_token: str | None = None
+    refresh_token: str | None = None
+    expires_in: float | str | None = None
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    error: str = ""
+
+
+_ANSWER: msgspec.json.Decoder[_Answer] = msgspec.json.Decoder(_Answer)
+_FAILURE: msgspec.json.Decoder[_Failure] = msgspec.json.Decoder(_Failure)
+
+
+def parse_token_response(status: int, body: bytes) -> TokenResponse:
+    """Parse an answer. Raises TokenError."""
+    if status != 200:
+        raise _failure(status, body)
+    try:
+        found = _ANSWER.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise TokenError("the answer of the token endpoint is not valid") from None
+    if found.token_type.lower() != "bearer":
+        raise TokenError("the token endpoint returned tokens of another type than Bearer")
+    tokens = (found.access_token, found.id_token or "", found.refresh_token or "")
+    if not all(one.isascii() and (one.isprintable() and " " not in one) for one in tokens):
+        raise TokenError("the answer of the token endpoint has a token with invalid characters")
+    return TokenResponse(tokens[1], tokens[0], tokens[2], _read_seconds(found.expires_in))
+
+
+def _failure(status: int, body: bytes) -> TokenError:
+    try:
+        error = _FAILURE.decode(body).error
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        error = ""
+    if status == 400 and error == "invalid_grant":
+        return TokenError("the provider does not accept the code or token", rejected=True)
+    if error in ("invalid_client", "unauthorized_client"):
+        return TokenError(f"the provider does not accept the client ({error})")
+    return TokenError(f"the token endpoint answered with status {status}")
+
+
+def _read_seconds(given: float | str | None) -> int:
+    try:
+        seconds = float(given or 0)
+    except ValueError:
+        return 0
+    return int(min(seconds, _LONGEST)) if seconds > 0 else 0  # also not for NaN
+
+
+def code_form(code: str, redirect_uri: str, verifier: str) -> tuple[tuple[str, str], ...]:
+    """Return the form that exchanges a code."""
+    return (
+        ("grant_type", "authorization_code"),
+        ("code", code),
+        ("redirect_uri", redirect_uri),
+        ("code_verifier", verifier),
+    )
+
+
+def refresh_form(token: str) -> tuple[tuple[str, str], ...]:
+    """Return the form that refreshes tokens."""
+    return (("grant_type", "refresh_token"), ("refresh_token", token))
+
+
+def basic_credentials(client_id: str, secret: bytes) -> str:
+    """Return the value of `Authorization` for a client (RFC 6749 2.3.1: both are form-encoded first)."""
+    pair = quote(client_id, safe="").encode() + b":" + quote(secret, safe="").encode()
+    return "Basic " + b64encode(pair).decode()
+
+
+def encode_form(fields: tuple[tuple[str, str], ...]) -> bytes:
+    """Return a form as the body of a request."""
+    return urlencode(fields).encode()

@@ -1,0 +1,173 @@
+"""Login flow: logins and sessions of one policy unit with `oidc`, around its client (edgefast/auth/oidc).
+
+In: requests without a known session, tokens of the provider (a worker gets them from the agent).
+Out: a decision at once, or a PendingLogin that calls back in a later turn of the loop. A session that
+was opened is kept in the token cache, under the text of its cookies.
+
+    decide      Admission, Reply, or TokenCall -> the agent
+    on_tokens   no tokens: decide without them; an ID token -> the token verifier
+    on_checked  decide with its claims
+
+Must never: admit a request before its ID token is verified, or keep a token of a request that ended.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from edgefast.auth.jwt.outcome import Outcome
+from edgefast.auth.jwt.token_check import TrustedKey
+from edgefast.auth.oidc.login_client import Admission, LoginClient, LoginRequest, Reply, TokenCall
+from edgefast.auth.oidc.token_response import TokenResponse
+from edgefast.core.policy.login_services import LoginServices
+from edgefast.core.policy.token_requirements import make_verifiers
+from edgefast.ir.credentials import Jwt, JwtProvider
+from edgefast.ir.oidc import Oidc
+
+if TYPE_CHECKING:
+    from edgefast.auth.jwt.key_set import Key
+    from edgefast.core.policy.token_verification import TokenVerifier, VerifyRequest
+
+__all__ = ["PROVIDER", "Decision", "LoginFlow", "PendingLogin"]
+
+#: JwtProvider.name of the provider of a login, as rules and logs have it.
+PROVIDER = "oidc"
+#: Sessions are proven by their encryption; keys of providers come and go without them.
+_KEY = TrustedKey(cast("Key", None))
+
+
+class Decision(NamedTuple):
+    """What becomes of a request."""
+
+    outcome: Outcome | None  # of its session; None: it is answered
+    reply: Reply | None
+    cookies: tuple[str, ...]  # Set-Cookie of the answer
+
+
+class PendingLogin:
+    """A request that waits for tokens."""
+
+    __slots__ = ("_callback", "_flow", "call", "number", "question", "request", "client")
+
+    def __init__(
+        self,
+        flow: LoginFlow,
+        request: LoginRequest,
+        call: TokenCall,
+        callback: Callable[[Decision], object],
+        client: bytes,
+    ) -> None:
+        self._flow = flow
+        self.request = request
+        self.call = call
+        self.client = client
+        self._callback: Callable[[Decision], object] | None = callback
+        self.number = 0
+        self.question: VerifyRequest | None = None
+
+    def cancel(self) -> None:
+        """The request is over: the callback is not called."""
+        self._callback = None
+        self._flow.tokens.cancel(self.number)
+        if self.question is not None:
+            self.question.cancel()
+            self.question = None
+
+    def on_tokens(self, word: str, response: TokenResponse | None) -> None:
+        """Take the answer of the agent."""
+        if self._callback is not None:
+            self._flow.on_tokens(self, word, response)
+
+    def settle(self, decision: Decision) -> None:
+        """End the wait."""
+        callback, self._callback = self._callback, None
+        if callback is not None:
+            callback(decision)
+
+
+class LoginFlow:
+    """Logins and sessions of one policy unit."""
+
+    def __init__(
+        self, unit: str, spec: Oidc, services: LoginServices, verifier: TokenVerifier
+    ) -> None:
+        provider = JwtProvider(
+            name=PROVIDER,
+            issuer=spec.remote.issuer,
+            audiences=(spec.client_id,),
+            remote=spec.remote,
+        )
+        (self._verifier,) = make_verifiers(verifier, Jwt(providers=(provider,)))
+        self.client = LoginClient(spec, services.ring, os.urandom)
+        self.tokens = services.tokens
+        self.cache = verifier.cache
+        self.cache_id = verifier.new_cache_id()
+        self.clock = services.clock
+        self._unit = unit
+        self._provider = verifier.remote.of(spec.remote)
+
+    def decide(
+        self, request: LoginRequest, callback: Callable[[Decision], object], client: bytes
+    ) -> Decision | PendingLogin:
+        """Decide about a request, or call back. `client`: its address."""
+        now = self.clock()
+        found = self.client.decide(request, self._provider.provider, now)
+        if not isinstance(found, TokenCall):
+            return self._conclude(request, found, now)
+        pending = PendingLogin(self, request, found, callback, client)
+        pending.number = self.tokens.ask(self._unit, found, pending.on_tokens)
+        if not pending.number:
+            return self._fail(pending, "busy")
+        return pending
+
+    def on_tokens(self, one: PendingLogin, word: str, response: TokenResponse | None) -> None:
+        """Go on with tokens, or without."""
+        if response is None:
+            one.settle(self._fail(one, word))
+        elif not response.id_token:
+            one.settle(self._finish(one, response, None))
+        else:
+            token = response.id_token.encode()
+            known = self._verifier.look(token)
+            if known is not None:
+                self._on_checked(one, response, known)
+                return
+            one.question = self._verifier.submit(
+                token, lambda outcome: self._on_checked(one, response, outcome), one.client
+            )
+            if one.question.outcome is not None:
+                self._on_checked(one, response, one.question.outcome)
+
+    def _on_checked(self, one: PendingLogin, response: TokenResponse, outcome: Outcome) -> None:
+        one.question = None
+        if outcome.status or outcome.claims is None:
+            one.settle(self._fail(one, outcome.word))
+        else:
+            one.settle(self._finish(one, response, outcome))
+
+    def _finish(
+        self, one: PendingLogin, response: TokenResponse, outcome: Outcome | None
+    ) -> Decision:
+        now = self.clock()
+        claims = outcome.claims if outcome is not None else None
+        found = self.client.finish(one.request, one.call, response, claims, now)
+        return self._conclude(one.request, found, now)
+
+    def _fail(self, one: PendingLogin, word: str) -> Decision:
+        now = self.clock()
+        rejected = word == "rejected"
+        found = self.client.on_failure(
+            one.request, one.call, self._provider.provider, now, rejected=rejected, word=word
+        )
+        return self._conclude(one.request, found, now)
+
+    def _conclude(self, request: LoginRequest, found: Admission | Reply, now: float) -> Decision:
+        if isinstance(found, Reply):
+            return Decision(None, found, found.cookies)
+        outcome = Outcome("", PROVIDER, found.claims, found.lines, found.until, _KEY)
+        if found.until > now:
+            text = self.client.chunks(request.cookies).encode()
+            self.cache.keep(self.cache_id, text, outcome, now)
+        return Decision(outcome, None, found.cookies)

@@ -1,0 +1,276 @@
+# Logins: OIDC authentication of a client by its session cookies (ir.Oidc); login_flow.py decides about all but known sessions.
+#
+# In: a request before admission. Out: the client, its claims for rules and, as header lines, for its backend; or its answer: a redirect to
+# the provider or back from it, 401 for what is no navigation, 503 without the provider. The backend gets none of the cookies.
+# Must never show a cookie, a code or a token, or let a request pass without a session.
+
+cdef dict _LOGIN_FLAGS = {401: F_DENIED, 403: F_DENIED, 400: F_DENIED, 500: F_AUTH_ERROR, 503: F_AUTH_ERROR}
+# Redirects and pages of the browser that logs in or out: nobody is refused.
+cdef frozenset _LOGIN_STEPS = frozenset(("login", "logout", "state"))
+cdef bytes _NO_SESSION = b'www-authenticate: Bearer realm="gateway"\r\n'
+
+
+cdef inline bint is_path_text(const Routed *at, bytes text) noexcept:
+    return at.path_len == <size_t>PyBytes_GET_SIZE(text) and memcmp(at.path, PyBytes_AS_STRING(text), at.path_len) == 0
+
+
+cdef bytes login_page(str location):
+    """A page that goes on by itself. Cookies with SameSite=Strict are sent from here on, but not along redirects from another site."""
+    return b'<!doctype html><meta http-equiv="refresh" content="0;url=%b"><title>Signed in</title>\n' % escape_html(location).encode()
+
+
+cdef class Logins(Authenticator):
+    def __init__(self, Engine engine, str unit, spec):
+        """spec: ir.Oidc."""
+        from edgefast.core.policy.login_flow import LoginFlow
+        cdef PolicyUnits units = units_of(engine)
+        if units.login_services is None:
+            raise ValueError("this process has no keys for cookies")
+        self.flow = LoginFlow(unit, spec, units.login_services, units.get_token_verifier())
+        client = self.flow.client
+        self.cache, self.cache_id, self.clock = self.flow.cache, self.flow.cache_id, self.flow.clock
+        self.names = [one.encode() for one in client.session_names]
+        self.state_prefix = client.state_name.encode() + b"-"
+        self.callback_path, self.logout_path = spec.callback_path.encode(), spec.logout_path.encode()
+        self.tokens_unit = unit.rpartition("#")[0] + "#jwt" if spec.pass_through else None
+        headers = [forward_name(name).decode() for name, _ in spec.claim_headers]
+        if spec.id_token_header:
+            headers.append(forward_name(spec.id_token_header).decode())
+        if spec.forward_access_token:
+            headers.append("authorization")
+        self.owns_authorization = "authorization" in headers
+        self.sets = HeaderNames(dict.fromkeys(headers)) if headers else None
+        self.challenge = _NO_SESSION
+        self.places = CredentialExtractor(ir.CredentialExtractors(cookies=tuple(client.session_names), params=("code", "state")))
+
+    cdef bint is_own_path(self, Routed *at) noexcept:
+        return is_path_text(at, self.callback_path) or is_path_text(at, self.logout_path)
+
+    cdef CachedToken look(self, Exchange ex, Routed *at) except *:
+        """The session of its cookies, if it was opened before; None: the flow decides."""
+        cdef ef_request request
+        cdef const uint8_t *value = NULL
+        cdef const uint8_t *text
+        cdef size_t n = 0
+        cdef uint64_t place = 0
+        cdef bytes name = <bytes>PyList_GET_ITEM(self.names, 0), sealed
+        if self.is_own_path(at):
+            return None
+        memset(&request, 0, sizeof(request))
+        request.base, request.spans, request.n_spans = at.base, &at.head.spans[0], at.head.n_spans
+        if not ef_request_cookie(&request, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name), &place, &value, &n) or n < 2:
+            return None
+        if value[0] == c"1":
+            return self.cache.look(self.cache_id, value + 1, n - 1, self.clock())
+        sealed = self.sealed(value, n, &request)
+        if sealed is None:
+            return None
+        text = <const uint8_t *>PyBytes_AS_STRING(sealed)
+        return self.cache.look(self.cache_id, text, PyBytes_GET_SIZE(sealed), self.clock())
+
+    cdef bytes sealed(self, const uint8_t *first, size_t n, const ef_request *request):
+        """What several cookies have together; None: one is missing."""
+        cdef const uint8_t *value = NULL
+        cdef size_t size = 0
+        cdef uint64_t place
+        cdef Py_ssize_t i, count = first[0] - c"0"
+        cdef list parts = [first[1:n]]
+        cdef bytes name
+        if not 2 <= count <= PyList_GET_SIZE(self.names):
+            return None
+        for i in range(1, count):
+            name = <bytes>PyList_GET_ITEM(self.names, i)
+            place = 0
+            if not ef_request_cookie(request, <const uint8_t *>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name), &place, &value, &size):
+                return None
+            parts.append(value[:size])
+        return b"".join(parts)
+
+    cdef bint knows(self, Exchange ex, Routed *at, LivePolicy policy) except *:
+        """Only where nothing else is in the lines with its cookies, which go no further then."""
+        cdef CachedToken known = self.look(ex, at)
+        cdef bytes name = <bytes>PyList_GET_ITEM(self.names, 0)
+        cdef ef_span *span
+        cdef size_t n = PyBytes_GET_SIZE(name)
+        cdef uint16_t i
+        if known is None or not known.plain:
+            return False
+        for i in range(at.head.n_spans):
+            span = &at.head.spans[i]
+            if not _COOKIE.covers(at.base + span.name_off, span.name_len):
+                continue
+            if (
+                span.val_len <= n + 1 or memchr(at.base + span.val_off, c";", span.val_len) != NULL
+                or memcmp(at.base + span.val_off, PyBytes_AS_STRING(name), n) != 0 or (at.base + span.val_off)[n] != c"="
+            ):
+                return False
+        for i in range(at.head.n_spans):
+            span = &at.head.spans[i]
+            if _COOKIE.covers(at.base + span.name_off, span.name_len):
+                span.flags |= EF_SPAN_HOP
+        note_token(ex, known.outcome, policy)
+        return True
+
+    cdef ProofResult authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
+        cdef Exchange ex = flow.ex
+        cdef CachedToken known
+        cdef object decision = flow.login_decision
+        if decision is not None:
+            flow.login_decision = None
+            return self.conclude(flow, policy, decision)
+        if self.tokens_unit is not None and self.tokens_of(flow) is not None:
+            return self.pass_over(flow)
+        known = self.look(ex, &flow.at)
+        if known is not None:
+            return self.admit(flow, policy, known.outcome)
+        if ex.down.handing and ex.down.defers:  # a request that is taken back in the same read asks no provider
+            return DEFERRED
+        decision = self.flow.decide(self.read_request(flow), flow.settle_login, ex.origin() or b"")
+        if not isinstance(decision, tuple):
+            flow.login = decision
+            return UNDECIDED
+        return self.conclude(flow, policy, decision)
+
+    cdef ProofResult conclude(self, RuleAuthFlow flow, LivePolicy policy, object decision) except *:
+        cdef Exchange ex = flow.ex
+        cdef ServiceAuthResponse auth_result
+        outcome, reply, cookies = decision
+        if outcome is None:
+            self.answer(flow, policy, reply)
+            return REFUSED
+        if cookies:
+            auth_result = ex.auth_result
+            if auth_result is None:
+                auth_result = ex.auth_result = ServiceAuthResponse.__new__(ServiceAuthResponse)
+                auth_result.names = []
+            if auth_result.answer is None:
+                auth_result.answer = []
+            for one in cookies:
+                auth_result.answer.append((b"set-cookie", ACTION_APPEND, b"set-cookie: %b\r\n" % one.encode(), None))
+        return self.admit(flow, policy, outcome)
+
+    cdef ProofResult admit(self, RuleAuthFlow flow, LivePolicy policy, object outcome) except *:
+        self.strip(flow)
+        flow.lines += outcome.lines
+        flow.passed_unit = self.tokens_unit
+        note_token(flow.ex, outcome, policy)
+        return PROVEN
+
+    cdef int answer(self, RuleAuthFlow flow, LivePolicy policy, object reply) except -1:
+        cdef Exchange ex = flow.ex
+        cdef int status = reply.status
+        cdef bytes lines = b"cache-control: no-store\r\n", word = json_encode(reply.word)
+        for one in reply.cookies:
+            lines += b"set-cookie: %b\r\n" % one.encode()
+        if status == 401:
+            return policy.refuse(ex, 401, word, F_DENIED, lines + self.challenge)
+        if reply.location and not reply.page:
+            lines += b"location: %b\r\n" % reply.location.encode()
+        if status == 503:
+            lines += b"retry-after: 1\r\n"
+        if reply.page:
+            ex.status = 200
+            ex.drop_upstream(CUT_CANCEL)
+            page = login_page(reply.location)
+            ex.bytes_out = PyBytes_GET_SIZE(page) if ex.method != EF_M_HEAD else 0
+            return ex.respond(200, b"content-type: text/html; charset=utf-8\r\n" + lines, page)
+        if reply.word in _LOGIN_STEPS and status < 400:
+            return ex.answer(status, lines, 0)
+        return policy.refuse(ex, status, word, _LOGIN_FLAGS.get(status, F_DENIED), lines)
+
+    cdef object read_request(self, RuleAuthFlow flow):
+        """LoginRequest. Of several lines of one name the first counts, but for cookies."""
+        from edgefast.auth.oidc.login_client import LoginRequest
+        cdef Exchange ex = flow.ex
+        cdef Routed *at = &flow.at
+        cdef CredentialSource carried = carried_by(at, ex)
+        cdef const ef_span *span
+        cdef dict headers = {}, cookies = {}
+        cdef bytes name, piece, key, value
+        cdef uint32_t i
+        for i in range(carried.n_spans):
+            span = &carried.spans[i]
+            if span.flags & carried.drop_flags:
+                continue
+            name = carried.base[span.name_off:span.name_off + span.name_len].lower()
+            value = carried.base[span.val_off:span.val_off + span.val_len]
+            if name != b"cookie":
+                headers.setdefault(name.decode("latin-1"), value.decode("latin-1"))
+                continue
+            for piece in value.split(b";"):
+                key, _, value = piece.strip(b" \t").partition(b"=")
+                if self.is_own_cookie(key):
+                    cookies.setdefault(key.decode(), value.strip(b'"').decode("latin-1"))
+        authority = at.base[at.head.authority_off:at.head.authority_off + at.head.authority_len].decode("latin-1").lower()
+        return LoginRequest(
+            method=at.base[at.head.method_off:at.head.method_off + at.head.method_len].decode("latin-1"),
+            origin=f"{'https' if ex.https else 'http'}://{authority}",
+            path=at.path[:at.path_len].decode("latin-1"),
+            query=at.query[:at.query_len].decode("latin-1") if at.query != NULL else "",
+            target=original_target(at.base, at.head, at.query, at.query_len).decode("latin-1"),
+            headers=headers,
+            cookies=cookies,
+            grpc=ex.grpc != 0,
+        )
+
+    cdef bint is_own_cookie(self, bytes name) except -1:
+        return name in self.names or name.startswith(self.state_prefix)
+
+    cdef int strip(self, RuleAuthFlow flow) except -1:
+        """One line with all other cookies is in the place of those that hold one of these."""
+        cdef Routed *at = &flow.at
+        cdef const ef_span *span
+        cdef list kept = []
+        cdef bytes piece
+        cdef bint found = False
+        cdef uint16_t i
+        for i in range(at.head.n_spans):
+            span = &at.head.spans[i]
+            if not _COOKIE.covers(at.base + span.name_off, span.name_len):
+                continue
+            for piece in at.base[span.val_off:span.val_off + span.val_len].split(b";"):
+                piece = piece.strip(b" \t")
+                if self.is_own_cookie(piece.partition(b"=")[0].rstrip(b" \t")):
+                    found = True
+                elif piece:
+                    kept.append(piece)
+        if found:
+            drop_lines(flow, _COOKIE)
+            drop_filter_lines(flow, _COOKIE)
+            if kept:
+                flow.lines += b"cookie: %b\r\n" % b"; ".join(kept)
+        return 0
+
+    # --- requests with a token -------------------------------------------------------------------------------------
+
+    cdef Tokens tokens_of(self, RuleAuthFlow flow):
+        """Who decides about a request with a token; None: it has none, or another policy's unit decides about tokens."""
+        cdef CredentialSource at
+        cdef LivePolicy policy
+        cdef CredentialExtractor places
+        cdef Py_ssize_t i
+        for i in range(PyList_GET_SIZE(flow.proof_policies)):
+            policy = flow.proof_policies[i]
+            if policy.name == self.tokens_unit and isinstance(policy.proof, Tokens):
+                at = carried_by(&flow.at, flow.ex)
+                for places, _ in (<Tokens>policy.proof).groups:
+                    if places.find(&at, None) is not None:
+                        return <Tokens>policy.proof
+        return None
+
+    cdef ProofResult pass_over(self, RuleAuthFlow flow) except *:
+        """The client's own Authorization goes on where a session's would be set."""
+        cdef CredentialSource at = carried_by(&flow.at, flow.ex)
+        cdef const ef_span *span
+        cdef uint32_t i
+        self.strip(flow)
+        if self.owns_authorization:
+            for i in range(at.n_spans):
+                span = &at.spans[i]
+                if not span.flags & at.drop_flags and _AUTHORIZATION.has(at.base + span.name_off, span.name_len):
+                    flow.lines += b"authorization: %b\r\n" % at.base[span.val_off:span.val_off + span.val_len]
+                    break
+        return PASSED_OVER
+
+
+cdef HeaderNames _AUTHORIZATION = HeaderNames(("authorization",))

@@ -1,0 +1,1 @@
+"""OIDC in the agent: tokens of identity providers for all workers."""

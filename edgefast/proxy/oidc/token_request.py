@@ -1,0 +1,59 @@
+"""Token request: one request to the token endpoint of an identity provider.
+
+In: the client, a code or refresh token, the provider's metadata. Out: MessagePack of a TokenResponse,
+or TokenError. The client proves its identity with `client_secret_basic`, or with
+`client_secret_post` if the provider supports only that.
+Source: OpenID Connect Core 1.0 sections 9 and 3.1.3.1.
+Must never: retry, or send a secret to another address than the policy or the discovery document
+names.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from edgefast import ir
+from edgefast.auth.oidc.provider_metadata import ProviderMetadata
+from edgefast.auth.oidc.token_response import (
+    RESPONSE_LIMIT,
+    TokenError,
+    basic_credentials,
+    code_form,
+    encode_form,
+    parse_token_response,
+    refresh_form,
+)
+from edgefast.proxy.control.messages import TokensWanted
+from edgefast.proxy.jwks.http_fetch import FetchError, Form, post
+from edgefast.proxy.jwks.key_source import SourceContext
+from edgefast.proxy.jwks.target import TargetError
+
+__all__ = ["request_tokens"]
+
+
+async def request_tokens(
+    spec: ir.Oidc, wanted: TokensWanted, metadata: ProviderMetadata | None, means: SourceContext
+) -> bytes:
+    """Request tokens. Raises TokenError."""
+    url = spec.token_endpoint or (metadata.token_endpoint if metadata is not None else "")
+    if not url:
+        raise TokenError("the discovery document of the provider is not known")
+    fields = (
+        refresh_form(wanted.refresh_token)
+        if wanted.refresh_token
+        else code_form(wanted.code, wanted.redirect_uri, wanted.verifier)
+    )
+    authorization = ""
+    if metadata is not None and metadata.secret_in_body:
+        secret = spec.client_secret.decode("ascii")
+        fields = (*fields, ("client_id", spec.client_id), ("client_secret", secret))
+    else:
+        authorization = basic_credentials(spec.client_id, spec.client_secret)
+    remote = msgspec.structs.replace(spec.remote, uri=url)
+    form = Form(encode_form(fields), authorization, RESPONSE_LIMIT)
+    try:
+        target = await means.target(remote, discovered=not spec.token_endpoint)
+        status, body = await post(target, form, means.names, own_ports=means.own_ports())
+    except (FetchError, TargetError, OSError) as error:
+        raise TokenError(str(error)) from None
+    return msgspec.msgpack.encode(parse_token_response(status, body))
