@@ -1,6 +1,6 @@
 """An application that signs its users in by itself, with `RelyingParty`: the model for tests of logins.
 
-In: a provider and a registered client. Out: an HTTPS origin. Every path but CALLBACK and AFTER_LOGOUT needs a session; a
+In: a provider and a registered client. Out: an HTTPS origin. Every path but CALLBACK, LOGOUT and OPEN needs a session; a
 page names its user and its path. Sessions live in this process; instances that share a `Sessions` are replicas.
 It keeps the rules that the tests state: a transaction cookie for each login, return URLs of its own origin alone,
 401 for requests that are no navigation.
@@ -9,7 +9,6 @@ It keeps the rules that the tests state: a transaction cookie for each login, re
 from __future__ import annotations
 
 import html
-import json
 import secrets
 import ssl
 import threading
@@ -19,12 +18,9 @@ from http.cookies import SimpleCookie
 
 from identity_provider.provider import Client
 from identity_provider.relying_party import Login, Refused, RelyingParty, Tokens
+from identity_provider.site import CALLBACK, LOGINS, LOGOUT, OPEN, show
 from identity_provider.web_server import Answer, Call, WebServer
 
-CALLBACK = "/oauth2/callback"
-LOGOUT = "/logout"
-AFTER_LOGOUT = "/goodbye"
-LOGINS = 8  # of one browser at once; the oldest is dropped
 AHEAD = 1.0  # seconds: how long before the end of an ID token it is refreshed
 _TRANSACTION = "__Host-login-"
 _SESSION = "__Host-session"
@@ -74,7 +70,7 @@ class Application:
     def use(self, issuer: str, client: Client, *, skew: int = 5) -> None:
         """Sign users in at this provider from now on."""
         before = self._party
-        self._party = RelyingParty(issuer, client, skew=skew, deadline=20.0)
+        self._party = RelyingParty(issuer, client, skew=skew)
         if before is not None:
             before.close()
 
@@ -94,12 +90,12 @@ class Application:
                 return self._finish(self._party, call, cookies)
             if call.path == LOGOUT:
                 return self._log_out(self._party, call, cookies)
-            if call.path == AFTER_LOGOUT:
-                return _page("", call.path)
+            if call.path == OPEN:
+                return show("", call.path)
             session = self._open(self._party, cookies.get(_SESSION, ""))
             if session is None:
                 return self._begin(self._party, call, cookies)
-            return _page(session.tokens.claims["email"].partition("@")[0], call.path)
+            return show(session.tokens.claims["email"].partition("@")[0], call.path)
         except Refused as refused:
             status = 503 if refused.args[0] in ("unreachable", "timeout", "status") else 401
             return Answer(status, html.escape(str(refused)).encode(), dict(_HTML))
@@ -148,14 +144,8 @@ class Application:
             return Answer(403)
         session = self._sessions.by_cookie.pop(cookies.get(_SESSION, ""), None)
         clear = f"{_SESSION}={_ATTRIBUTES}; Max-Age=0"
-        return _redirect(party.logout_url(session.tokens) if session else AFTER_LOGOUT, clear)
+        return _redirect(party.logout_url(session.tokens) if session else OPEN, clear)
 
 
 def _redirect(location: str, *cookies: str) -> Answer:
     return Answer(302, headers={"location": location, "cache-control": "no-store"}, cookies=cookies)
-
-
-def _page(user: str, path: str) -> Answer:
-    shown = html.escape(json.dumps({"user": user, "path": path}), quote=False)
-    body = f"<!doctype html><link rel=icon href=data:,><title>Shop</title><pre>{shown}</pre>"
-    return Answer(200, body.encode(), dict(_HTML))

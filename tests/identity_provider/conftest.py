@@ -7,14 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from console.browser import Browser
-from identity_provider.application import AFTER_LOGOUT, CALLBACK, Application
+from identity_provider.application import Application
 from identity_provider.browser import Window, start_browser, window
 from identity_provider.certified import CertifiedProvider
+from identity_provider.edgefast_site import EdgefastSite
 from identity_provider.hostile import HostileProvider
 from identity_provider.hydra import Hydra
 from identity_provider.keycloak import Keycloak
 from identity_provider.provider import IdentityProvider
-from identity_provider.site import Site
+from identity_provider.site import AFTER_LOGOUT, CALLBACK, Site
 from identity_provider.user_agent import UserAgent
 from wire.harness.certificates import Authority, Pair
 
@@ -27,7 +28,7 @@ HOST = "app.example.test"
     params=[
         "certified",
         "hydra",
-        pytest.param("keycloak", marks=pytest.mark.heavy),
+        pytest.param("keycloak", marks=[pytest.mark.heavy, pytest.mark.timeout(600)]),
     ],
 )
 def provider(
@@ -65,18 +66,27 @@ def pair(authority: Authority) -> Pair:
     return authority.issue([HOST, "*.example.test"])
 
 
-@pytest.fixture(scope="module")
-def _site(authority: Authority, pair: Pair) -> Iterator[Site]:
-    running = Application(HOST, authority.server_context(pair))
-    yield running
-    running.stop()
+@pytest.fixture(scope="module", params=["application", "edgefast"])
+def _site(
+    request: pytest.FixtureRequest, authority: Authority, pair: Pair, _hostile: HostileProvider
+) -> Iterator[Site]:
+    running: Site
+    if request.param == "application":
+        running = Application(HOST, authority.server_context(pair))
+    else:
+        running = EdgefastSite(HOST, pair)
+    client = _hostile.register(f"{running.origin}{CALLBACK}", f"{running.origin}{AFTER_LOGOUT}")
+    try:
+        running.use(_hostile.issuer, client)
+        yield running
+    finally:
+        running.stop()
 
 
 @pytest.fixture
 def site(_site: Site, hostile: HostileProvider) -> Site:
     """A site that signs its users in at the hostile provider, which keeps the rules until a test switches one off."""
-    client = hostile.register(f"{_site.origin}{CALLBACK}", f"{_site.origin}{AFTER_LOGOUT}")
-    _site.use(hostile.issuer, client)
+    hostile.calls.clear()  # of the site's start
     return _site
 
 

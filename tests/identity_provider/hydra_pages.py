@@ -12,7 +12,7 @@ import httpx
 from identity_provider.login_page import login_page
 from identity_provider.web_server import Answer, Call, WebServer
 
-_DEADLINE = 20.0
+_DEADLINE = 60.0  # seconds for one answer
 
 
 class HydraPages:

@@ -24,7 +24,7 @@ from identity_provider.provider import Client
 
 SCOPES = "openid email profile offline_access"
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA", "Ed25519")
-_DEADLINE = 5.0  # seconds for an answer of the provider
+_DEADLINE = 60.0  # seconds for an answer of the provider, on a busy machine
 
 
 class Refused(Exception):
@@ -61,10 +61,9 @@ class RelyingParty:
         *,
         trust: ssl.SSLContext | None = None,
         skew: int = 0,
-        deadline: float = _DEADLINE,
     ) -> None:
         self._issuer, self._client, self._skew = issuer, client, skew
-        self._http = httpx.Client(verify=trust or False, timeout=deadline)
+        self._http = httpx.Client(verify=trust or False, timeout=_DEADLINE)
         self._oauth = OAuth2Client(
             self._http,
             client.id,
@@ -81,6 +80,10 @@ class RelyingParty:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def set_deadline(self, seconds: float) -> None:
+        """Wait so long for answers of the provider from now on."""
+        self._http.timeout = httpx.Timeout(seconds)
 
     def close(self) -> None:
         """Close the connections to the provider."""

@@ -7,11 +7,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from identity_provider.application import AFTER_LOGOUT, LOGINS, LOGOUT
 from identity_provider.browser import Window
 from identity_provider.hostile import HostileProvider
 from identity_provider.provider import USER
-from identity_provider.site import Site
+from identity_provider.site import LOGINS, LOGOUT, OPEN, Site
 from identity_provider.web_server import Answer, Call, WebServer
 from wire.harness.certificates import Authority, Pair
 
@@ -90,7 +89,7 @@ def test_back_to_the_form_after_a_login(site: Site, form: HostileProvider, opene
 
 def test_fetch_of_a_page(site: Site, hostile: HostileProvider, opened: Window) -> None:
     tab = opened.tab()
-    tab.sign_in(f"{site.origin}{AFTER_LOGOUT}")
+    tab.sign_in(f"{site.origin}{OPEN}")
     without = tab.fetch("/api")
     assert without["status"] == 401 and without["url"] == f"{site.origin}/api"
     assert hostile.count("authorize") == 0
@@ -106,7 +105,7 @@ def test_logout_in_one_tab_ends_the_session_of_all(
     second.sign_in(f"{site.origin}/second")
     assert form.count("token") == 1
     first.open(f"{site.origin}{LOGOUT}")
-    first.wait_for(f"{site.origin}{AFTER_LOGOUT}")
+    first.wait(first.has_form, "a form")
     assert second.fetch("/api")["status"] == 401
     second.reload()
     second.wait(second.has_form, "a form")

@@ -194,12 +194,14 @@ def test_refresh_that_fails_or_keeps_the_token(
 
 
 def test_token_endpoint_that_does_not_answer(
-    hostile: HostileProvider, agent: UserAgent, client: Client
+    hostile: HostileProvider, agent: UserAgent, party: RelyingParty
 ) -> None:
-    with RelyingParty(hostile.issuer, client, deadline=0.2) as party:
-        hostile.switches.held = {"token"}
-        with pytest.raises(Refused, match="timeout"):
-            sign_in(agent, party)
+    login = party.begin()
+    callback = agent.follow(login.url, until=CALLBACK).url
+    hostile.switches.held = {"token"}
+    party.set_deadline(0.2)
+    with pytest.raises(Refused, match="timeout"):
+        party.finish(callback, login)
 
 
 def test_held_call_is_released(

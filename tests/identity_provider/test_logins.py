@@ -9,10 +9,9 @@ from urllib.parse import parse_qs, quote, urlsplit
 import httpx
 import pytest
 
-from identity_provider.application import AFTER_LOGOUT, CALLBACK, LOGINS, LOGOUT
 from identity_provider.hostile import HostileProvider
 from identity_provider.provider import USER
-from identity_provider.site import Site
+from identity_provider.site import AFTER_LOGOUT, CALLBACK, LOGINS, LOGOUT, Site
 from identity_provider.user_agent import FETCH, NAVIGATION, Page, UserAgent
 
 DEEP = "/orders/7?sort=date&page=2"
@@ -186,8 +185,10 @@ def test_requests_of_scripts_get_401(
 
 def test_logout(site: Site, agent: UserAgent, hostile: HostileProvider) -> None:
     agent.follow(f"{site.origin}/")
-    page = agent.follow(f"{site.origin}{LOGOUT}")
-    assert page.url.startswith(f"{site.origin}{AFTER_LOGOUT}")
+    answer = load(agent, f"{site.origin}{LOGOUT}")
+    assert answer.status_code == 302
+    after = f"{site.origin}{AFTER_LOGOUT}"
+    assert agent.follow(answer.headers["location"], until=after).url == after
     sent = hostile.last("logout").query
     assert sent["id_token_hint"].count(".") == 2
     assert sent["post_logout_redirect_uri"] == f"{site.origin}{AFTER_LOGOUT}"

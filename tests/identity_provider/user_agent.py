@@ -18,7 +18,7 @@ import httpx
 from identity_provider.provider import PASSWORD, USER
 
 _STEPS = 25  # redirects and forms of one journey
-_DEADLINE = 30.0  # seconds for one answer
+_DEADLINE = 60.0  # seconds for one answer
 _TIMEOUT = httpx.Timeout(_DEADLINE).as_dict()
 NAVIGATION = {
     "accept": "text/html,application/xhtml+xml,*/*;q=0.8",
@@ -36,6 +36,7 @@ class Page:
     url: str
     answer: httpx.Response | None
     steps: list[str] = field(default_factory=list)  # every URL that was requested
+    forms: int = 0  # login forms that were submitted
 
     @property
     def status(self) -> int:
@@ -108,9 +109,10 @@ class UserAgent:
         """
         method, data = "GET", None
         steps: list[str] = []
+        forms = 0
         for _ in range(_STEPS):
             if until and url.startswith(until):
-                return Page(url, None, steps)
+                return Page(url, None, steps, forms)
             steps.append(url)
             answer = self.request(method, url, headers=NAVIGATION, data=data)
             method, data = "GET", None
@@ -120,8 +122,9 @@ class UserAgent:
             form = _Form.of(answer)
             if form is None:
                 assert not until, f"{until} was not reached: {steps}\n{answer.text}"
-                return Page(url, answer, steps)
+                return Page(url, answer, steps, forms)
             method, data = form.method, form.filled(self.user)
+            forms += "password" in data
             url = urljoin(url, form.action)
         raise AssertionError(f"no end after {_STEPS} steps: {steps}")
 
