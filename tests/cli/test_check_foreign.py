@@ -76,7 +76,9 @@ def check(tmp_path: Path, text: str) -> list[str]:
 
 
 def test_fields_that_are_set_are_told_one_by_one(tmp_path: Path) -> None:
-    fields = "authorization: {rules: []}\n  csrf: {additionalOrigins: []}\n  whatever: 1\n  oidc: null"
+    fields = (
+        "authorization: {rules: []}\n  csrf: {additionalOrigins: []}\n  whatever: 1\n  oidc: null"
+    )
     (line,) = [
         one for one in check(tmp_path, POLICY.replace("FIELDS", fields)) if "PolicyIgnored" in one
     ]

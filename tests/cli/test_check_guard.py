@@ -101,11 +101,7 @@ def test_what_is_not_available_yet_closes_the_targets(tmp_path: Path) -> None:
     made = translate(FileSource([_write(tmp_path, wanted)]).read().snapshot, Settings())
     assert _units(made) == {"security/default/guard#closed": 500}
     (told,) = made.problems
-    assert (
-        told.severity == "error"
-        and "spec.csrf: NotSupported no equivalent"
-        in told.text()
-    )
+    assert told.severity == "error" and "spec.csrf: NotSupported no equivalent" in told.text()
 
 
 def test_the_last_good_version_holds_meanwhile(tmp_path: Path) -> None:

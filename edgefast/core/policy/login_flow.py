@@ -28,6 +28,7 @@ from edgefast.ir.oidc import Oidc
 
 if TYPE_CHECKING:
     from edgefast.auth.jwt.key_set import Key
+    from edgefast.auth.oidc.provider_metadata import ProviderMetadata
     from edgefast.core.policy.token_verification import TokenVerifier, VerifyRequest
 
 __all__ = ["PROVIDER", "Decision", "LoginFlow", "PendingLogin"]
@@ -106,14 +107,20 @@ class LoginFlow:
         self.cache_id = verifier.new_cache_id()
         self.clock = services.clock
         self._unit = unit
-        self._provider = verifier.remote.of(spec.remote)
+        self._issuer = spec.remote.issuer
+        self._source = verifier.remote.of(spec.remote)
+
+    def _provider(self) -> ProviderMetadata | None:
+        """Return what is known of the provider."""
+        found = self._source.provider
+        return found if found is not None and found.issuer == self._issuer else None
 
     def decide(
         self, request: LoginRequest, callback: Callable[[Decision], object], client: bytes
     ) -> Decision | PendingLogin:
         """Decide about a request, or call back. `client`: its address."""
         now = self.clock()
-        found = self.client.decide(request, self._provider.provider, now)
+        found = self.client.decide(request, self._provider(), now)
         if not isinstance(found, TokenCall):
             return self._conclude(request, found, now)
         pending = PendingLogin(self, request, found, callback, client)
@@ -159,7 +166,7 @@ class LoginFlow:
         now = self.clock()
         rejected = word == "rejected"
         found = self.client.on_failure(
-            one.request, one.call, self._provider.provider, now, rejected=rejected, word=word
+            one.request, one.call, self._provider(), now, rejected=rejected, word=word
         )
         return self._conclude(one.request, found, now)
 

@@ -128,7 +128,12 @@ class KeyDelivery:
                     allowed=tuple(one for one in spec.allowed if one in known.allowed),
                     issuer=spec.issuer or known.issuer,
                 )
-        for source in [one for one in self._sources if one not in wanted]:
+        gone = [
+            source
+            for source, one in self._sources.items()
+            if source not in wanted or wanted[source].issuer != one.spec.issuer
+        ]
+        for source in gone:
             task = self._tasks.pop(self._sources.pop(source), None)
             if task is not None:
                 task.cancel()
@@ -178,7 +183,8 @@ class KeyDelivery:
         from edgefast.auth.oidc.provider_metadata import read_provider
 
         told = self.told.get((remote.uri, remote.cluster))
-        return read_provider(told.data)[0] if told is not None and told.data else None
+        found = read_provider(told.data)[0] if told is not None and told.data else None
+        return found if found is not None and found.issuer == remote.issuer else None
 
     def _read(self, decoder: msgspec.msgpack.Decoder[_T], key: Key) -> _T | None:
         one = self._placed.get(key)
@@ -250,7 +256,11 @@ class KeyDelivery:
         if source in self._left:
             return f"the limit of {SOURCES} key sets is reached"
         one = self._sources.get(source)
-        return one.trouble if one is not None else ""
+        if one is None:
+            return ""
+        if spec.issuer and one.spec.issuer != spec.issuer:
+            return f"another policy names the issuer {show_query(one.spec.issuer)}"
+        return one.trouble
 
 
 def _split(unit: str) -> tuple[str, str]:
@@ -262,13 +272,27 @@ def _split(unit: str) -> tuple[str, str]:
 def _problem(unit: str, provider: str, uri: str, problem: str, *, old: bool) -> Problem:
     from edgefast.proxy.jwks.key_file import LAST  # loads the library of keys
 
+    owner = ObjectRef("SecurityPolicy", *_split(unit))
+    if unit.endswith("#oidc"):
+        effect = "sessions stay valid, and logins "
+        effect += (
+            f"use the previous keys for {LAST / 3600:.0f} h after their fetch" if old else "get 503"
+        )
+        return Problem(
+            owner,
+            "spec.oidc.provider",
+            "KeysNotFetched",
+            f"discovery document and keys of {show_query(provider)} cannot be fetched: {problem}; {effect}",
+            hint="correct the issuer, or check the provider; edgefast retries",
+            severity="warning",
+        )
     effect = (
         f"the previous keys stay in use for {LAST / 3600:.0f} h after their fetch, and tokens with other keys get 401"
         if old
         else "requests with its tokens get 503"
     )
     return Problem(
-        ObjectRef("SecurityPolicy", *_split(unit)),
+        owner,
         "spec.jwt",
         "KeysNotFetched",
         f'provider "{provider}": the keys at {show_query(uri)} cannot be fetched: {problem}; {effect}',

@@ -152,7 +152,8 @@ def _translate_provider(
     path: str,
     clusters: list[ClusterRef],
 ) -> ir.RemoteKeys:
-    refuse_violations((*check_backend(given), *check_issuer(given)), report, path, "Invalid")
+    plain = list(check_issuer(given))
+    refuse_violations((*check_backend(given), *plain), report, path, "Invalid")
     named = given.backend_ref is not None or bool(given.backend_refs)
     for name, url in (
         ("issuer", given.issuer),
@@ -160,7 +161,7 @@ def _translate_provider(
         ("tokenEndpoint", given.token_endpoint),
         ("endSessionEndpoint", given.end_session_endpoint),
     ):
-        if url is None:
+        if url is None or (plain and name == "issuer"):
             continue
         why = check_endpoint(url, plain=named)
         if not why and name == "issuer" and "?" in url:

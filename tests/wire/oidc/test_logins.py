@@ -24,7 +24,9 @@ def answer(message: Message) -> bytes:
     return response(b"behind", head=message.method == b"HEAD")
 
 
-def objects(port: int, backend: int, provider: Provider, **oidc: Any) -> list[dict[str, Any]]:
+def objects(
+    port: int, backend: int, idp: Provider, oidc: dict[str, Any], more: dict[str, Any]
+) -> list[dict[str, Any]]:
     text = f"""
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
@@ -44,13 +46,14 @@ metadata: {{name: login, namespace: default}}
 spec:
   targetRefs: [{{group: gateway.networking.k8s.io, kind: HTTPRoute, name: web}}]
   oidc:
-    provider: {{issuer: "{provider.issuer}", backendRefs: [{{name: idp, port: 80}}]}}
+    provider: {{issuer: "{idp.issuer}", backendRefs: [{{name: idp, port: 80}}]}}
     clientID: {CLIENT}
     clientSecret: {{name: client}}
     claimToHeaders: [{{header: x-sub, claim: sub}}]
 """
-    parts = [*yaml.safe_load_all(text), *service("web", backend), *service("idp", provider.port)]
+    parts = [*yaml.safe_load_all(text), *service("web", backend), *service("idp", idp.port)]
     parts[2]["spec"]["oidc"].update(oidc)
+    parts[2]["spec"].update(more)
     return [gateway_class(), gateway(port), *parts]
 
 
@@ -64,6 +67,7 @@ class Front:
         self.port = free_port()
         self.file = folder / "a.yaml"
         self.oidc = oidc
+        self.more: dict[str, Any] = {}  # beside it in the policy
         self.log = folder / "access.log"
         self.write()
         more = ("--access-log", str(self.log))
@@ -72,7 +76,7 @@ class Front:
 
     def write(self, **oidc: Any) -> None:
         self.oidc.update(oidc)
-        save(self.file, *objects(self.port, self.origin.port, self.provider, **self.oidc))
+        save(self.file, *objects(self.port, self.origin.port, self.provider, self.oidc, self.more))
 
     def browser(self, host: str = "shop.example.com") -> Browser:
         return Browser(self.port, host)
