@@ -126,19 +126,22 @@ class RelyingParty:
             code=query.get("code", ""),
             code_verifier=login.verifier,
         )
-        if "id_token" not in answer:
-            raise Refused("no-id-token")
+        for name in ("access_token", "id_token"):
+            if name not in answer:
+                raise Refused(f"no {name}")
         claims = self._verify(answer["id_token"], login.nonce)
         return Tokens(
             claims,
             answer["id_token"],
-            answer.get("access_token", ""),
+            answer["access_token"],
             answer.get("refresh_token", ""),
         )
 
     def refresh(self, tokens: Tokens) -> Tokens:
         """Get new tokens; an answer without an ID token keeps the one before (section 12.2)."""
         answer = self._ask(grant_type="refresh_token", refresh_token=tokens.refresh_token)
+        if "access_token" not in answer:
+            raise Refused("no access_token")
         id_token, claims = tokens.id_token, tokens.claims
         if "id_token" in answer:
             id_token = answer["id_token"]
@@ -148,7 +151,7 @@ class RelyingParty:
         return Tokens(
             claims,
             id_token,
-            answer.get("access_token", ""),
+            answer["access_token"],
             answer.get("refresh_token", tokens.refresh_token),
         )
 

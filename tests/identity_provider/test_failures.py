@@ -107,6 +107,27 @@ def test_tokens_that_do_not_come(front: Front, agent: UserAgent, answer: Answer)
     assert agent.fetch(f"{site.origin}/").status_code == 401
 
 
+def test_keys_that_are_replaced(front: Front, agent: UserAgent) -> None:
+    """A login with a new key waits for the provider's keys; sessions of the old key stay."""
+    site, provider, client = front
+    provider.start()
+    site.use(provider.issuer, client)
+    assert agent.follow(f"{site.origin}/").status == 200
+    provider.rotate_keys(keep=False)
+    with UserAgent() as other:
+        assert other.follow(f"{site.origin}/").status == 200
+    assert agent.fetch(f"{site.origin}/").status_code == 200
+
+
+def test_answer_that_is_too_large(front: Front, agent: UserAgent) -> None:
+    site, provider, client = front
+    provider.start()
+    site.use(provider.issuer, client)
+    provider.switches.id_token_bytes = 100_000
+    assert agent.follow(f"{site.origin}/").status >= 400
+    assert agent.fetch(f"{site.origin}/").status_code == 401 and site.calls == []
+
+
 def test_session_survives_an_edit_of_its_policy(front: Front, agent: UserAgent) -> None:
     site, provider, client = front
     provider.start()
