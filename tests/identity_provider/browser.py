@@ -22,6 +22,7 @@ from identity_provider.provider import PASSWORD, USER
 from wire.harness.certificates import Pair
 
 DEADLINE = 60.0  # seconds for a navigation on a busy machine
+_INTERFACES = "ERR_NETWORK_CHANGED"
 _NAMES = "--host-resolver-rules=MAP *.test 127.0.0.1, EXCLUDE 127.0.0.1, EXCLUDE localhost, MAP * ~NOTFOUND"
 
 
@@ -46,7 +47,14 @@ class Tab:
 
     def open(self, url: str) -> None:
         """Start a navigation, and wait until its last page is complete."""
-        self._page.go(url)
+        end = time.monotonic() + DEADLINE
+        while True:
+            try:
+                self._page.go(url)
+                break
+            except Failed as failed:  # another test on this machine has made a network interface
+                if _INTERFACES not in str(failed) or time.monotonic() > end:
+                    raise
         self.wait(lambda: self._value("document.readyState") == "complete", url)
 
     def wait(self, check: Callable[[], Any], what: str) -> Any:

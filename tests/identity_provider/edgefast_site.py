@@ -5,6 +5,7 @@ In: a certificate, a provider and its client. Out: an origin. The route of OPEN 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -42,22 +43,22 @@ class EdgefastSite:
         self.apply(issuer, client)
         self.gateway.wait_until(lambda: self._uses(client.id), f"logins of {client.id} at {issuer}")
 
-    def apply(self, issuer: str, client: Client, **oidc: Any) -> None:
-        """Apply a policy with this client and these fields."""
-        self._oidc |= oidc
-        self.gateway.apply(self.objects(issuer, client))
+    def apply(self, issuer: str, client: Client, oidc: Mapping[str, Any] | None = None) -> None:
+        """Apply a policy with this client and these fields of `oidc`; does not wait for the provider."""
+        self.gateway.apply(self.objects(issuer, client, oidc or {}))
 
-    def objects(self, issuer: str, client: Client) -> list[make.Object]:
+    def objects(self, issuer: str, client: Client, oidc: Mapping[str, Any]) -> list[make.Object]:
         """Return all objects."""
         provider_port = urlsplit(issuer).port
         assert provider_port is not None
-        oidc = {
+        fields = {
             "provider": {"issuer": issuer, "backendRefs": [{"name": "provider", "port": 80}]},
             "clientID": client.id,
             "clientSecret": {"name": "client"},
             "scopes": ["email", "profile", "offline_access"],
             "claimToHeaders": [{"header": _USER, "claim": "sub"}],
             **self._oidc,
+            **oidc,
         }
         route = {"group": make.GROUP, "kind": "HTTPRoute", "name": "private"}
         return [
@@ -66,7 +67,7 @@ class EdgefastSite:
             make.secret("client", {"client-secret": client.secret.encode()}),
             make.route("private", [make.rule("backend")]),
             make.route("open", [make.rule("backend", matches=[make.path(OPEN, "Exact")])]),
-            make.policy("SecurityPolicy", "login", {"targetRefs": [route], "oidc": oidc}),
+            make.policy("SecurityPolicy", "login", {"targetRefs": [route], "oidc": fields}),
             *make.service("backend", [("127.0.0.1", self._backend.port)]),
             *make.service("provider", [("127.0.0.1", provider_port)]),
         ]
@@ -76,6 +77,7 @@ class EdgefastSite:
         for _ in range(1 if self.gateway.workers == 1 else 12 * self.gateway.workers):
             with UserAgent() as agent:
                 answer = agent.request("GET", f"{self.origin}/", headers=NAVIGATION)
+            assert answer.status_code != 500, self.gateway.log_tail()  # the policy has an error
             if answer.status_code != 302 or client_id not in answer.headers["location"]:
                 return False
         return True

@@ -26,7 +26,7 @@ def test_session_outlives_its_tokens(
     kind: str, pair: Pair, agent: UserAgent, tmp_path: Path
 ) -> None:
     provider: IdentityProvider = _KINDS[kind](tmp_path, access_token_seconds=_SECONDS)
-    site = EdgefastSite("app.example.test", pair, idTokenForwarding={"header": "x-id-token"})
+    site = EdgefastSite("app.example.test", pair, forwardIDToken={"header": "x-id-token"})
     try:
         client = provider.register(f"{site.origin}{CALLBACK}", f"{site.origin}{AFTER_LOGOUT}")
         site.use(provider.issuer, client)
