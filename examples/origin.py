@@ -8,7 +8,8 @@ the command runs beside the servers and its exit status is ours. It is for tryin
     GET /status/503     answers that status                 GET /flaky    503 the first time a request id is seen
     GET /delay/200      answers after so many milliseconds  GET /seen     the last requests received, not counting this one
 
-Calls of gRPC are answered by origin_http2.py. A Service called auth is an authorisation service (origin_auth.py).
+Calls of gRPC are answered by origin_http2.py. A Service called auth is an authorisation service (origin_auth.py), one called idp an
+identity provider (origin_idp.py).
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ import h11
 import yaml
 from origin_auth import SERVICE as AUTH_SERVICE
 from origin_auth import decide
+from origin_idp import SERVICE as IDP_SERVICE
+from origin_idp import answer as answer_login
 
 IDLE_SECONDS = 120.0
+FORM_BYTES = 8192  # of a body that is read, not only counted
 KEPT_REQUESTS = 100
 NOBODY = "127.0.0.77"  # an endpoint that is not there, of examples about those
 HTTP2 = b"PRI * HTTP/2.0"  # what begins HTTP/2 (RFC 9113 3.4)
@@ -155,7 +159,7 @@ class Origin:
     ) -> bool:
         """Answer one request; False when the connection is done."""
         request: h11.Request | None = None
-        body_bytes = 0
+        body_bytes, body = 0, b""
         while True:
             event = connection.next_event()
             if event is h11.NEED_DATA:
@@ -170,11 +174,12 @@ class Origin:
                 request = event
             elif isinstance(event, h11.Data):
                 body_bytes += len(event.data)
+                body = (body + event.data)[:FORM_BYTES]
             elif isinstance(event, h11.EndOfMessage) and request is not None:
                 break
             else:
                 return False
-        status, content, more = await self.reply_to(request, body_bytes)
+        status, content, more = await self.reply_to(request, body_bytes, body)
         payload = json.dumps(content, indent=1).encode() + b"\n"
         headers = [("content-type", "application/json"), ("content-length", str(len(payload)))]
         headers += more
@@ -189,7 +194,7 @@ class Origin:
         return connection.our_state is h11.DONE and connection.their_state is h11.DONE
 
     async def reply_to(
-        self, request: h11.Request, body_bytes: int
+        self, request: h11.Request, body_bytes: int, body: bytes
     ) -> tuple[int, Any, list[tuple[str, str]]]:
         path = request.target.decode("ascii", "replace")
         headers: dict[str, str] = {}
@@ -211,6 +216,8 @@ class Origin:
         if self.place.service == AUTH_SERVICE:
             status, more = decide(headers)
             return status, told, more
+        if self.place.service == IDP_SERVICE:
+            return answer_login(path, headers, body)
         match path.partition("?")[0].strip("/").split("/"):
             case [*_, "status", code] if code in {
                 str(int(status)) for status in HTTPStatus if status >= 200

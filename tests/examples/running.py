@@ -167,7 +167,7 @@ def curl(command: str) -> tuple[int, dict[str, str], bytes]:
     )
     assert made.returncode == 0, f"{command}: {made.stderr.decode()}"
     head, _, body = made.stdout.partition(b"\r\n\r\n")
-    while head.startswith(b"HTTP/1.1 1"):
+    while head.startswith(b"HTTP/1.1 1") or ("-L" in arguments and head.startswith(b"HTTP/1.1 3")):
         head, _, body = body.partition(b"\r\n\r\n")
     status, *lines = head.decode("latin-1").split("\r\n")
     headers = {

@@ -13,6 +13,7 @@ Must never: admit a request before its ID token is verified, or keep a token of 
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -29,12 +30,15 @@ from edgefast.ir.oidc import Oidc
 if TYPE_CHECKING:
     from edgefast.auth.jwt.key_set import Key
     from edgefast.auth.oidc.provider_metadata import ProviderMetadata
-    from edgefast.core.policy.token_verification import TokenVerifier, VerifyRequest
+    from edgefast.core.policy.token_verification import Job, TokenVerifier, VerifyRequest
 
-__all__ = ["PROVIDER", "Decision", "LoginFlow", "PendingLogin"]
+__all__ = ["PROVIDER", "Decision", "LoginFlow", "PendingLogin", "ProviderWait"]
 
 #: JwtProvider.name of the provider of a login, as rules and logs have it.
 PROVIDER = "oidc"
+#: Navigations of one policy that wait for the metadata of its provider, and the seconds that each may.
+WAITING = 256
+PATIENCE = 2.0
 #: Sessions are proven by their encryption; keys of providers come and go without them.
 _KEY = TrustedKey(cast("Key", None))
 
@@ -88,6 +92,47 @@ class PendingLogin:
             callback(decision)
 
 
+class ProviderWait:
+    """A navigation that waits for the metadata of its provider, as after a start."""
+
+    __slots__ = ("_callback", "_flow", "_request", "_timer")
+
+    def __init__(
+        self, flow: LoginFlow, request: LoginRequest, callback: Callable[[Decision], object]
+    ) -> None:
+        self._flow = flow
+        self._request = request
+        self._callback: Callable[[Decision], object] | None = callback
+        self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._on_late)
+        flow.awaited += 1
+        flow.wait_for_provider(self)
+
+    def cancel(self) -> None:
+        """The request is over: the callback is not called."""
+        if self._callback is not None:
+            self._callback = None
+            self._timer.cancel()
+            self._flow.awaited -= 1
+            self._flow.forget_wait(self)
+
+    def on_keys(self) -> None:
+        """Something of the provider came."""
+        decision = self._flow.decide_again(self._request)
+        if decision is None:
+            self._flow.wait_for_provider(self)
+        else:
+            self._settle(decision)
+
+    def _on_late(self) -> None:
+        self._settle(self._flow.decide_now(self._request))
+
+    def _settle(self, decision: Decision) -> None:
+        callback = self._callback
+        self.cancel()
+        if callback is not None:
+            callback(decision)
+
+
 class LoginFlow:
     """Logins and sessions of one policy unit."""
 
@@ -109,6 +154,29 @@ class LoginFlow:
         self._unit = unit
         self._issuer = spec.remote.issuer
         self._source = verifier.remote.of(spec.remote)
+        self.awaited = 0  # requests that wait for the provider's metadata
+
+    def wait_for_provider(self, one: ProviderWait) -> None:
+        """Tell `one` when something of the provider comes."""
+        self._source.waiting[cast("Job", one)] = None
+
+    def forget_wait(self, one: ProviderWait) -> None:
+        """Tell it no more."""
+        self._source.waiting.pop(cast("Job", one), None)
+
+    def decide_again(self, request: LoginRequest) -> Decision | None:
+        """Decide when something of the provider came; None: it is still not known."""
+        if self._provider() is None:
+            return None
+        return self.decide_now(request)
+
+    def decide_now(self, request: LoginRequest) -> Decision:
+        """Decide without a further wait."""
+        now = self.clock()
+        found = self.client.decide(request, self._provider(), now)
+        if isinstance(found, TokenCall):  # meanwhile its session is due
+            found = Reply(503, "provider")
+        return self._conclude(request, found, now)
 
     def _provider(self) -> ProviderMetadata | None:
         """Return what is known of the provider."""
@@ -117,10 +185,12 @@ class LoginFlow:
 
     def decide(
         self, request: LoginRequest, callback: Callable[[Decision], object], client: bytes
-    ) -> Decision | PendingLogin:
+    ) -> Decision | PendingLogin | ProviderWait:
         """Decide about a request, or call back. `client`: its address."""
         now = self.clock()
         found = self.client.decide(request, self._provider(), now)
+        if isinstance(found, Reply) and found.word == "provider" and self.awaited < WAITING:
+            return ProviderWait(self, request, callback)
         if not isinstance(found, TokenCall):
             return self._conclude(request, found, now)
         pending = PendingLogin(self, request, found, callback, client)
