@@ -44,9 +44,12 @@ def test_login_refresh_and_logout(agent: UserAgent, party: RelyingParty) -> None
 
 
 def test_second_login_needs_no_form_until_the_logout(agent: UserAgent, party: RelyingParty) -> None:
-    first = sign_in(agent, party)
-    assert agent.follow(party.begin().url, until=CALLBACK).forms == 0
-    agent.follow(party.logout_url(first), until=AFTER_LOGOUT)
+    assert agent.follow(party.begin().url, until=CALLBACK).forms == 1
+    # Keycloak ends its session with the exchange of a code for an offline token: one exchange, at the end.
+    login = party.begin()
+    second = agent.follow(login.url, until=CALLBACK)
+    assert second.forms == 0
+    agent.follow(party.logout_url(party.finish(second.url, login)), until=AFTER_LOGOUT)
     assert agent.follow(party.begin().url, until=CALLBACK).forms == 1
 
 
