@@ -1,6 +1,6 @@
 """The certified provider `oidc-provider` of npm, with the pages of node/provider.mjs.
 
-In: settings. Out: an issuer on loopback that accepts any user name, over HTTP or HTTPS.
+In: settings. Out: an issuer on loopback that accepts any user name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import httpx
 from identity_provider.node_programs import node_command
 from identity_provider.process import ServerProcess
 from identity_provider.provider import Client
-from wire.harness.certificates import Authority, Pair
 
 START = 60.0  # seconds: Node on a busy machine
 _DEADLINE = 60.0  # seconds for one answer
@@ -28,21 +27,13 @@ class CertifiedProvider:
         self,
         folder: Path,
         *,
-        host: str = "localhost",
         access_token_seconds: int = 3600,
         rotate_refresh_tokens: bool = True,
-        pair: Pair | None = None,
-        authority: Authority | None = None,
     ) -> None:
         settings: dict[str, Any] = {
-            "host": host,
             "accessTokenSeconds": access_token_seconds,
             "rotateRefreshTokens": rotate_refresh_tokens,
-            "tls": None,
         }
-        if pair is not None:
-            settings["tls"] = {"certificate": pair.certificate.decode(), "key": pair.key.decode()}
-        self._context = authority.client_context() if authority is not None else None
         self.issuer = ""
         command = [*node_command("provider.mjs"), json.dumps(settings)]
         self._process = ServerProcess(command, folder)
@@ -70,7 +61,6 @@ class CertifiedProvider:
                 "token_endpoint_auth_method": "client_secret_basic",
             },
             timeout=_DEADLINE,
-            verify=self._context or True,
         )
         assert answer.status_code == 201, answer.text
         made: dict[str, Any] = answer.json()

@@ -22,10 +22,12 @@ _USER = "x-user"
 
 
 class EdgefastSite:
-    """Use `stop` at the end. `calls` are the requests that reached the backend."""
+    """Use `stop` at the end. `ca` verifies providers with HTTPS. `calls` are the requests that reached the backend."""
 
-    def __init__(self, host: str, pair: Pair, *, workers: int = 2, **oidc: Any) -> None:
-        self._host, self._pair, self._oidc = host, pair, oidc
+    def __init__(
+        self, host: str, pair: Pair, *, ca: bytes = b"", workers: int = 2, **oidc: Any
+    ) -> None:
+        self._pair, self._ca, self._oidc = pair, ca, oidc
         self.calls: list[Call] = []
         self._backend = WebServer(self._answer)
         self.port = free_port()
@@ -70,6 +72,15 @@ class EdgefastSite:
             make.policy("SecurityPolicy", "login", {"targetRefs": [route], "oidc": fields}),
             *make.service("backend", [("127.0.0.1", self._backend.port)]),
             *make.service("provider", [("127.0.0.1", provider_port)]),
+            *(self._trust(issuer) if issuer.startswith("https:") else ()),
+        ]
+
+    def _trust(self, issuer: str) -> list[make.Object]:
+        name = urlsplit(issuer).hostname
+        assert name is not None
+        return [
+            make.tls_policy("provider", name),
+            make.config_map("ca", {"ca.crt": self._ca.decode()}),
         ]
 
     def _uses(self, client_id: str) -> bool:

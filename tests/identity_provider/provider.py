@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import socket
 from dataclasses import dataclass
 from typing import Protocol
-from urllib.parse import urlsplit
 
 #: Every provider of these tests accepts this user; providers without accounts accept any name.
 USER = "ann"
@@ -34,14 +32,3 @@ class IdentityProvider(Protocol):
     def stop(self) -> None:
         """End the process; every connection to it ends."""
         ...
-
-
-def is_listening(url: str) -> bool:
-    """Return whether the port of a URL accepts connections on loopback."""
-    port = urlsplit(url).port
-    assert port is not None
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True

@@ -13,7 +13,7 @@ from identity_provider.provider import Client
 from identity_provider.site import AFTER_LOGOUT, CALLBACK
 from identity_provider.user_agent import NAVIGATION, UserAgent
 from identity_provider.web_server import Answer
-from wire.harness.certificates import Pair
+from wire.harness.certificates import Authority, Pair
 
 Front = tuple[EdgefastSite, HostileProvider, Client]
 
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.wire
 
 
 @pytest.fixture(scope="module")
-def site(pair: Pair) -> Iterator[EdgefastSite]:
-    running = EdgefastSite("app.example.test", pair)
+def site(authority: Authority, pair: Pair) -> Iterator[EdgefastSite]:
+    running = EdgefastSite("app.example.test", pair, ca=authority.pem)
     yield running
     running.stop()
 
@@ -150,3 +150,24 @@ def test_session_survives_an_edit_of_its_policy(front: Front, agent: UserAgent) 
     other = provider.register(client.redirect_uri, client.after_logout)
     site.use(provider.issuer, other)
     assert agent.fetch(f"{site.origin}/").status_code == 401
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "unknown"])
+def test_provider_with_https(
+    site: EdgefastSite, authority: Authority, agent: UserAgent, known: bool
+) -> None:
+    """The certificate of a provider is verified: by another authority there are no logins."""
+    issued_by = authority if known else Authority("another authority")
+    context = issued_by.server_context(issued_by.issue(["localhost"]))
+    provider = HostileProvider(context=context)
+    client = provider.register(f"{site.origin}{CALLBACK}", f"{site.origin}{AFTER_LOGOUT}")
+    try:
+        if known:
+            site.use(provider.issuer, client)
+            assert agent.follow(f"{site.origin}/").status == 200
+        else:
+            site.apply(provider.issuer, client)
+            assert agent.request("GET", f"{site.origin}/", headers=NAVIGATION).status_code == 503
+            assert provider.calls == []
+    finally:
+        provider.stop()

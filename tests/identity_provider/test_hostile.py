@@ -14,6 +14,7 @@ from identity_provider.provider import USER, Client
 from identity_provider.relying_party import Refused, RelyingParty, Tokens
 from identity_provider.user_agent import UserAgent
 from identity_provider.web_server import Answer
+from wire.harness.certificates import Authority
 
 CALLBACK = "http://app.test/oauth2/callback"
 AFTER_LOGOUT = "http://app.test/goodbye"
@@ -257,3 +258,18 @@ def test_endless_answer_ends_with_the_connection(hostile: HostileProvider) -> No
             if size > 2**20:
                 break
     assert size > 2**20
+
+
+def test_https(authority: Authority, agent: UserAgent) -> None:
+    context = authority.server_context(authority.issue(["localhost"]))
+    provider = HostileProvider(context=context)
+    client = provider.register(CALLBACK, AFTER_LOGOUT)
+    try:
+        with RelyingParty(provider.issuer, client, trust=authority.client_context()) as party:
+            assert sign_in(agent, party).claims["sub"] == USER
+        other = Authority("another authority").client_context()
+        with RelyingParty(provider.issuer, client, trust=other) as party:
+            with pytest.raises(Refused, match="unreachable"):
+                party.begin()
+    finally:
+        provider.stop()

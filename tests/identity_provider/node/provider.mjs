@@ -1,21 +1,17 @@
 // An OpenID provider on loopback: `node provider.mjs SETTINGS`, with SETTINGS as JSON.
 //
-// In: {host, accessTokenSeconds, clockSkewSeconds, rotateRefreshTokens, tls: {certificate, key} or null}.
+// In: {accessTokenSeconds, rotateRefreshTokens}.
 // Out: the line "issuer URL" on standard output as soon as it serves. Clients register themselves (RFC 7591).
 // It accepts any user name. It must never ask for more than the login form: consent and logout are accepted at once.
 
 import http from 'node:http';
-import https from 'node:https';
 
 import { Provider } from 'oidc-provider';
 
 const settings = JSON.parse(process.argv[2]);
-const server = settings.tls
-  ? https.createServer({ cert: settings.tls.certificate, key: settings.tls.key })
-  : http.createServer();
+const server = http.createServer();
 await new Promise((done) => server.listen(0, '127.0.0.1', done));
-const scheme = settings.tls ? 'https' : 'http';
-const issuer = `${scheme}://${settings.host}:${server.address().port}`;
+const issuer = `http://localhost:${server.address().port}`;
 
 const FORM = `<!doctype html><title>Sign in</title><form method=post>
 <input name=username><input name=password type=password><button>Sign in</button></form>`;
