@@ -42,7 +42,7 @@ cdef class Engine(FastPath):
     limits: writable view of the counters that all workers share (csrc/limit.h). health: the same of backends (csrc/health.h); None: this
     worker's are its own. ask_others: told the name of a cluster whose connections other workers are to release (release_connections). spans: takes batches of spans (span.pyx) and says whether
     it did; must not block. make_token_verifier: returns the worker's token_verification.TokenVerifier when the first policy asks for tokens; None: the engine
-    makes one, for which nobody fetches keys. login_services: of policies with oidc (login_flow.py); None: those are refused.
+    makes one, for which nobody fetches keys. login_services: for policies with oidc (login_flow.py); None: the engine refuses those.
     """
 
     def __cinit__(self, loop, arena, stats, *, int worker, upstream_tls, access_log, limits, health=None, ask_others=None, spans=None, make_token_verifier=None, login_services=None):

@@ -31,7 +31,7 @@ from edgefast.explain.tokens import (
 
 __all__ = [
     "describe_proof",
-    "find_undecided",
+    "find_skipped",
     "is_proof",
     "leave_for_next",
     "pass_on",
@@ -99,7 +99,7 @@ def pass_on(unit: ir.PolicyUnit, came: Head, head: Head, now: float) -> Head:
     return _add(head, forward, user.encode()) if forward and user else head
 
 
-def find_undecided(units: Sequence[ir.PolicyUnit], came: Head) -> dict[str, str]:
+def find_skipped(units: Sequence[ir.PolicyUnit], came: Head) -> dict[str, str]:
     """Return the units that another unit of their policy replaces for this request, with the reason: a token or a session is enough."""
     found: dict[str, str] = {}
     by_name = {one.name: one for one in units}

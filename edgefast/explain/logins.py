@@ -47,7 +47,7 @@ def verify_login(login: ir.Oidc, head: Head, *, has_session: bool) -> Authentica
 
 
 def headers_of_login(login: ir.Oidc) -> tuple[str, ...]:
-    """Return the headers that nobody but the unit says to the backend."""
+    """Return the headers that the unit sets for the backend."""
     names = [name for name, _ in login.claim_headers]
     names += [login.id_token_header] if login.id_token_header else []
     return (*names, *(["authorization"] if login.forward_access_token else []))

@@ -17,7 +17,7 @@ from edgefast.explain.access import describe_access, evaluate_access
 from edgefast.explain.authentication import (
     authenticate,
     describe_proof,
-    find_undecided,
+    find_skipped,
     is_proof,
     leave_for_next,
     pass_on,
@@ -97,7 +97,7 @@ def evaluate_policies(
         }
     )
     groups = AnyGroups(units)
-    replaced = find_undecided(units, head)
+    replaced = find_skipped(units, head)
     for name, unit, requested in _in_order(rule, units):
         place = place_of(served.origin, name) if unit is not None else served.origin.rule(rule)
         if unit is None or requested is not None:

@@ -367,7 +367,7 @@ class SecurityPolicySpec(Element, frozen=True, kw_only=True):
         Literal["All", "Any"],
         Meta(
             description="All: a request must pass all features of the policy. Any: one of `authorization`, `apiKeyAuth`, `basicAuth` and "
-            "`extAuth` is enough; edgefast asks them in this order. Features that another policy replaces do not count."
+            "`extAuth` is enough; edgefast asks them in this order. Any cannot be combined with `oidc` or `jwt`. Features that another policy replaces do not count."
         ),
     ] = "All"
     authorization: Annotated[

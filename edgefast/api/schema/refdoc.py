@@ -46,7 +46,7 @@ allow it (`extensionApis.enableBackend`).
     "SecurityPolicy": """\
 Access control. A policy is attached to a Gateway, one of its listeners, a ListenerSet, one of its listeners, an HTTPRoute or
 GRPCRoute, or one named rule of a route (`targetRefs`, `sectionName`), and applies to everything below it. Its features are
-`authorization`, `apiKeyAuth`, `basicAuth`, `jwt` and `extAuth`; with several policies for a rule, each feature comes completely from the most
+`authorization`, `apiKeyAuth`, `basicAuth`, `oidc`, `jwt` and `extAuth`; with several policies for a rule, each feature comes completely from the most
 specific one that has it, unless `mergeType` changes this. Of two policies on one target the older one applies. An invalid policy
 denies: requests get 500. Rules see the path as the router matched it, without dot segments and doubled slashes.
 """,

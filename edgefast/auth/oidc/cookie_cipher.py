@@ -2,7 +2,7 @@
 
 In: secrets that all workers and replicas share (csrc/ticket.h), the client's scope, random bytes.
 Out: `seal` returns text for a cookie, `open` returns its content. The text has the id of its key,
-so that a previous key still decrypts; `Opened.stale` says that a newer key should encrypt it.
+so that a previous key still decrypts; `Opened.stale` marks one that a newer key should encrypt.
 `base64url(version | key id[8] | nonce[12] | ciphertext | tag[16])`, key and id by HKDF-Expand
 (RFC 5869 2.3) from a secret and the scope.
 Must never: use a secret itself, or decrypt a text of another purpose or scope.

@@ -34,11 +34,11 @@ from edgefast.auth.oidc.login_state import (
     LoginState,
     authorization_url,
     name_of_state,
+    oldest_states,
     open_state,
     parse_callback,
     seal_state,
     start_state,
-    surplus_states,
 )
 from edgefast.auth.oidc.navigation import is_navigation, is_same_site
 from edgefast.auth.oidc.provider_metadata import ProviderMetadata
@@ -167,7 +167,7 @@ class LoginClient:
             return Reply(503, "cookie_keys")
         endpoint = spec.authorization_endpoint or metadata.authorization_endpoint
         cookies = [self._cookie(name_of_state(self.state_name, state.id), value, lifetime, "Lax")]
-        cookies += map(self._removed, surplus_states(self.state_name, request.cookies))
+        cookies += map(self._removed, oldest_states(self.state_name, request.cookies))
         location = authorization_url(endpoint, spec.client_id, spec.scopes, spec.resources, state)
         return Reply(302, word, location, tuple(cookies))
 

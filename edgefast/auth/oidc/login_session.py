@@ -64,7 +64,7 @@ def names_of_session(base: str) -> list[str]:
 
 
 def join_chunks(base: str, cookies: Mapping[str, str]) -> str:
-    """Return the sealed text of a session; "": there is none, or a part of it is missing."""
+    """Return the sealed text of a session; "" if a part of it is missing."""
     first = cookies.get(base, "")
     count = first[:1]
     if not count or count not in "1234"[:CHUNKS]:

@@ -31,7 +31,7 @@ __all__ = [
     "parse_callback",
     "seal_state",
     "start_state",
-    "surplus_states",
+    "oldest_states",
 ]
 
 #: Logins in progress of one browser; the oldest one ends.
@@ -129,7 +129,7 @@ def open_state(
     return state if same and now < state.until else None
 
 
-def surplus_states(base: str, names: Iterable[str]) -> list[str]:
+def oldest_states(base: str, names: Iterable[str]) -> list[str]:
     """Return the cookies of logins that end because another one starts, oldest first."""
     mine = sorted(one for one in names if one.startswith(base + "-"))
     return mine[: max(0, len(mine) - LOGINS + 1)]

@@ -32,11 +32,11 @@ _MAGIC = b"oidc 1\n"
 
 
 class MetadataError(ValueError):
-    """The document cannot be used; the text says why."""
+    """The document cannot be used, with the reason."""
 
 
 class ProviderMetadata(msgspec.Struct, frozen=True, array_like=True):
-    """What an identity provider says of itself."""
+    """The endpoints and abilities of an identity provider."""
 
     issuer: str
     authorization_endpoint: str

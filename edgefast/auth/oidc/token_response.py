@@ -32,7 +32,7 @@ _LONGEST = 400 * 86_400
 
 
 class TokenError(Exception):
-    """No tokens; the text says why."""
+    """No tokens, with the reason."""
 
     def __init__(self, message: str, *, rejected: bool = False) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class TokenResponse(msgspec.Struct, frozen=True, array_like=True):
     id_token: str = ""
     access_token: str = ""
     refresh_token: str = ""
-    expires_in: int = 0  # seconds; 0: not told
+    expires_in: int = 0  # seconds; 0: absent
 
     def __repr__(self) -> str:
         return "TokenResponse(<redacted>)"

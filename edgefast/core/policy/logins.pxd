@@ -16,7 +16,7 @@ cdef class Logins(Authenticator):
     cdef bytes sealed(self, const uint8_t *first, size_t n, const ef_request *request)
     cdef bint is_own_path(self, Routed *at) noexcept
     cdef object read_request(self, RuleAuthFlow flow)
-    cdef ProofResult conclude(self, RuleAuthFlow flow, LivePolicy policy, object decision) except *
+    cdef ProofResult settle(self, RuleAuthFlow flow, LivePolicy policy, object decision) except *
     cdef ProofResult admit(self, RuleAuthFlow flow, LivePolicy policy, object outcome) except *
     cdef int answer(self, RuleAuthFlow flow, LivePolicy policy, object reply) except -1
     cdef bint is_own_cookie(self, bytes name) except -1

@@ -5,7 +5,7 @@
 # Must never show a cookie, a code or a token, or let a request pass without a session.
 
 cdef dict _LOGIN_FLAGS = {401: F_DENIED, 403: F_DENIED, 400: F_DENIED, 500: F_AUTH_ERROR, 503: F_AUTH_ERROR}
-# Redirects and pages of the browser that logs in or out: nobody is refused.
+# Redirects and pages of a browser that logs in or out: the log has no refusal.
 cdef frozenset _LOGIN_STEPS = frozenset(("login", "logout", "state"))
 cdef bytes _NO_SESSION = b'www-authenticate: Bearer realm="gateway"\r\n'
 
@@ -69,7 +69,7 @@ cdef class Logins(Authenticator):
         return self.cache.look(self.cache_id, text, PyBytes_GET_SIZE(sealed), self.clock())
 
     cdef bytes sealed(self, const uint8_t *first, size_t n, const ef_request *request):
-        """What several cookies have together; None: one is missing."""
+        """Return the joined values of several cookies; None: one is missing."""
         cdef const uint8_t *value = NULL
         cdef size_t size = 0
         cdef uint64_t place
@@ -117,7 +117,7 @@ cdef class Logins(Authenticator):
         cdef object decision = flow.login_decision
         if decision is not None:
             flow.login_decision = None
-            return self.conclude(flow, policy, decision)
+            return self.settle(flow, policy, decision)
         if self.tokens_unit is not None and self.tokens_of(flow) is not None:
             return self.pass_over(flow)
         known = self.look(ex, &flow.at)
@@ -129,9 +129,9 @@ cdef class Logins(Authenticator):
         if not isinstance(decision, tuple):
             flow.login = decision
             return UNDECIDED
-        return self.conclude(flow, policy, decision)
+        return self.settle(flow, policy, decision)
 
-    cdef ProofResult conclude(self, RuleAuthFlow flow, LivePolicy policy, object decision) except *:
+    cdef ProofResult settle(self, RuleAuthFlow flow, LivePolicy policy, object decision) except *:
         cdef Exchange ex = flow.ex
         cdef ServiceAuthResponse auth_result
         outcome, reply, cookies = decision

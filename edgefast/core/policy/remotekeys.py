@@ -47,7 +47,7 @@ class RemoteSet(Generic[Job]):
     def __init__(self, source: SourceId, now: float) -> None:
         self.source = source
         self.keys = TrustedKeys()
-        #: What the discovery document of an identity provider says; None: nothing yet, or a plain key set.
+        #: Metadata of an identity provider; None: not fetched yet, or a plain key set.
         self.provider: ProviderMetadata | None = None
         self.waiting: dict[Job, None] = {}
         #: Whether the agent will say something: it knows of a source as soon as a table does.

@@ -60,12 +60,13 @@ FLEETS = (
     ),
     Page(
         word="KeysNotFetched",
-        means="A proxy cannot fetch the key set (`remoteJWKS.uri`) of a SecurityPolicy. Keys that it fetched before stay valid for a while; "
-        "without keys, requests with a token of that provider get 503.",
+        means="A proxy cannot fetch the key set (`remoteJWKS.uri`) of a SecurityPolicy, or the discovery document or keys of its identity "
+        "provider (`oidc`). Keys that it fetched before stay valid for a while; without keys, requests with a token of that provider and "
+        "logins get 503.",
         fix=(
             "Read the reason in the message: the name does not resolve, the connection fails, the certificate is not trusted, or the "
-            "answer is not a key set.",
-            "Correct the uri, or allow the proxies' network to reach it (NetworkPolicy, egress proxy). They repeat the request until it succeeds.",
+            "answer is not a key set. For `oidc` the issuer must equal `issuer` of the discovery document.",
+            "Correct the uri or issuer, or allow the proxies' network to reach it (NetworkPolicy, egress proxy). They repeat the request until it succeeds.",
         ),
         seen='SecurityPolicy default/api spec.jwt: KeysNotFetched provider "idp": the keys at '
         "https://idp.example/keys cannot be fetched: answered 404; requests with its "

@@ -198,7 +198,7 @@ class Lend(_Message, frozen=True):
 
 
 class Tokens(_Message, frozen=True):
-    """The answer to TokensWanted: tokens, or why there are none: "rejected" by the provider, "busy", or "provider"."""
+    """The answer to TokensWanted: tokens, or the cause of a failure: "rejected" by the provider, "busy", or "provider"."""
 
     number: int
     word: str

@@ -22,7 +22,7 @@ from edgefast.netaddr import read_address, why_reserved
 from edgefast.proxy.jwks.target import Place, Target, shows
 from edgefast.rate_limit.names import Names
 
-__all__ = ["DEADLINE", "FetchError", "Form", "fetch", "post"]
+__all__ = ["DEADLINE", "FetchError", "Form", "fetch", "send_form"]
 
 #: Seconds of a whole fetch.
 DEADLINE = 10.0
@@ -57,7 +57,7 @@ async def fetch(
     return (await _request(target, names, deadline, own_ports, None))[1]
 
 
-async def post(
+async def send_form(
     target: Target,
     form: Form,
     names: Names,

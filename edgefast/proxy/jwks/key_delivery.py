@@ -155,9 +155,9 @@ class KeyDelivery:
     def _make(self, spec: RemoteKeys) -> KeySource:
         from edgefast.proxy.jwks.key_source import KeySource
 
-        return KeySource(spec, self.get_means(), self._notify, lambda: self.on_problems())
+        return KeySource(spec, self.source_context(), self._notify, lambda: self.on_problems())
 
-    def get_means(self) -> SourceContext:
+    def source_context(self) -> SourceContext:
         """Return what all requests to issuers share."""
         from edgefast.proxy.jwks.key_source import SourceContext
 

@@ -24,7 +24,7 @@ from edgefast.auth.oidc.token_response import (
     refresh_form,
 )
 from edgefast.proxy.control.messages import TokensWanted
-from edgefast.proxy.jwks.http_fetch import FetchError, Form, post
+from edgefast.proxy.jwks.http_fetch import FetchError, Form, send_form
 from edgefast.proxy.jwks.key_source import SourceContext
 from edgefast.proxy.jwks.target import TargetError
 
@@ -53,7 +53,7 @@ async def request_tokens(
     form = Form(encode_form(fields), authorization, RESPONSE_LIMIT)
     try:
         target = await means.target(remote, discovered=not spec.token_endpoint)
-        status, body = await post(target, form, means.names, own_ports=means.own_ports())
+        status, body = await send_form(target, form, means.names, own_ports=means.own_ports())
     except (FetchError, TargetError, OSError) as error:
         raise TokenError(str(error)) from None
     return msgspec.msgpack.encode(parse_token_response(status, body))

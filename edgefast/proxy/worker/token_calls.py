@@ -1,7 +1,7 @@
 """TokenCalls: a worker's requests for tokens of identity providers, which the agent sends.
 
-In: the code of a callback, or the refresh token of a session. Out: tokens, or a word why there are
-none, in a later turn of the loop. Each request has a deadline, and their number is bounded.
+In: the code of a callback, or the refresh token of a session. Out: tokens, or one word for the cause of
+a failure, in a later turn of the loop. Each request has a deadline, and their number is bounded.
 Must never: block its caller, or log a code or a token.
 """
 

@@ -1,4 +1,4 @@
-"""Who is sent to a login page, and who may log a browser out."""
+"""Requests that a login page is for, and requests that may log a browser out."""
 
 from __future__ import annotations
 
