@@ -17,6 +17,7 @@ from cluster.tools.versions import (
     GRPCURL,
     H2SPEC,
     HELM,
+    HYDRA,
     KUBERNETES,
     PEBBLE,
 )
@@ -35,11 +36,12 @@ from cluster.tools.versions import (
         ("grpc", "github.com/bojand/ghz", GHZ),
         ("certmanager", "github.com/cert-manager/cert-manager", CERT_MANAGER),
         ("pebble", "github.com/letsencrypt/pebble/v2", PEBBLE),
+        ("hydra", "github.com/ory/hydra/v2", HYDRA),
     ],
 )
 def test_modules_are_of_the_versions_named(folder: str, module: str, version: str) -> None:
     lines = [line.split() for line in (MODULES / folder / "go.mod").read_text().splitlines()]
-    required = [line for line in lines if line[:1] == [module] or line[1:2] == [module]]
+    required = [line for line in lines if line[:1] == [module] or line[:2] == ["require", module]]
     assert [line[line.index(module) + 1] for line in required] == [version]
 
 

@@ -1,6 +1,6 @@
 """`python -m cluster.tools [NAME...]`: build and fetch what the cluster tests need and what is not there yet.
 
-In: names of programs, none for all but the conformance suite. Out: nothing when all is there; progress otherwise.
+In: names of programs, none for all that cluster tests need. Out: nothing when all is there; progress otherwise.
 Must never: need the network, or Go, once everything is there.
 """
 
@@ -20,7 +20,8 @@ from cluster.tools.missing import MissingTool
 from cluster.tools.versions import OLDER_GATEWAY_API
 from cluster.world.box import build_box
 
-_LATER = ("conformance",)
+#: The conformance suite has its own command; tests of logins build Hydra when they need it.
+_LATER = ("conformance", "hydra")
 
 
 @click.command()

@@ -24,6 +24,7 @@ from cluster.tools.versions import (
     GRPC_HOME,
     H2SPEC_HOME,
     HELM_HOME,
+    HYDRA_HOME,
     KUBERNETES,
     KUBERNETES_HOME,
     PEBBLE_HOME,
@@ -47,6 +48,8 @@ class Program:
     target: Path
     test: bool = False  # `go test -c` instead of `go build`
     flags: str = "-s -w"  # of the linker
+    tags: str = ""  # build tags, separated by commas
+    cgo: bool = False  # needs a C compiler
 
 
 def _kubernetes(name: str) -> Program:
@@ -114,6 +117,13 @@ PROGRAMS: dict[str, Program] = {
         )
         for name in ("pebble", "pebble-challtestsrv")
     },
+    "hydra": Program(
+        module="hydra",
+        package="github.com/ory/hydra/v2",
+        target=HYDRA_HOME / "hydra",
+        tags="sqlite,sqlite_omit_load_extension",
+        cgo=True,
+    ),
     "cert-manager": _ours("certmanager", "controller"),
     "conformance": Program(
         module="conformance", package=".", target=GATEWAY_API_HOME / "conformance.test", test=True
@@ -151,11 +161,17 @@ def _build(go: str, program: Program) -> None:
     program.target.parent.mkdir(parents=True, exist_ok=True)
     part = program.target.with_suffix(f".{os.getpid()}")
     verb = ["test", "-c"] if program.test else ["build"]
-    command = [go, *verb, "-trimpath", "-ldflags", program.flags, "-o", str(part), program.package]
+    options = ["-trimpath", "-tags", program.tags, "-ldflags", program.flags, "-o", str(part)]
+    command = [go, *verb, *options, program.package]
     done = subprocess.run(
         ["nice", "-n", "10", *command],
         cwd=MODULES / program.module,
-        env={**_ALONE, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"},
+        env={
+            **_ALONE,
+            "CGO_ENABLED": "1" if program.cgo else "0",
+            "GOTOOLCHAIN": "local",
+            "GOFLAGS": "-mod=readonly",
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

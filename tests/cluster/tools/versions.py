@@ -21,6 +21,7 @@ GRPCURL = "v1.9.4"
 GHZ = "v0.121.0"
 CERT_MANAGER = "v1.21.2"
 PEBBLE = "v2.10.3"
+HYDRA = "v2.3.0"
 #: Modules whose Ingresses are read. ingress-nginx has no tags that Go knows.
 INGRESS_FILES = {
     "k8s.io/ingress-nginx": "v0.0.0-20240708192948-52c50467d67d",
@@ -39,4 +40,5 @@ HELM_HOME = CACHE / f"helm-{HELM}"
 H2SPEC_HOME = CACHE / "h2spec-v2.2.1"
 GRPC_HOME = CACHE / f"grpc-{GRPC}-{GRPCURL}-{GHZ}"
 PEBBLE_HOME = CACHE / f"pebble-{PEBBLE}"
+HYDRA_HOME = CACHE / f"hydra-{HYDRA}"
 CERT_MANAGER_HOME = CACHE / f"cert-manager-{CERT_MANAGER}"
