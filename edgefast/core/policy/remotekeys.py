@@ -30,8 +30,8 @@ ASK_EVERY = 10.0
 #: Seconds after which a question that nobody answered is none.
 ANSWER = 10.0
 
-#: What tells sources apart: RemoteKeys.uri, RemoteKeys.cluster.
-SourceId = tuple[str, str]
+#: What tells sources apart: RemoteKeys.uri, RemoteKeys.cluster, RemoteKeys.issuer.
+SourceId = tuple[str, str, str]
 
 
 class _Waits(Protocol):
@@ -55,14 +55,14 @@ class RemoteSet(Generic[Job]):
         self._since = now
         self._ask_at = 0.0  # not before
 
-    def is_awaited(self, ask: Callable[[str, str], None], now: float) -> bool:
+    def is_awaited(self, ask: Callable[[SourceId], None], now: float) -> bool:
         """Tell whether other keys may be here soon; asks for them if it is time to. `now`: seconds of a steady clock."""
         if self.pending and now - self._since < ANSWER:
             return True
         if now < self._ask_at:
             return False
         self.pending, self._since, self._ask_at = True, now, now + ASK_EVERY
-        ask(*self.source)
+        ask(self.source)
         return True
 
 
@@ -76,7 +76,7 @@ class RemoteSets(Generic[Job]):
 
     def of(self, spec: RemoteKeys) -> RemoteSet[Job]:
         """Return the keys of a source, which may still be on their way."""
-        return self._of((spec.uri, spec.cluster))
+        return self._of((spec.uri, spec.cluster, spec.issuer))
 
     def _of(self, source: SourceId) -> RemoteSet[Job]:
         found = self._sets.get(source)
@@ -84,9 +84,9 @@ class RemoteSets(Generic[Job]):
             found = self._sets[source] = RemoteSet(source, self._clock())
         return found
 
-    def use(self, uri: str, cluster: str, data: bytes) -> None:
+    def use(self, source: SourceId, data: bytes) -> None:
         """Take what the agent says: keys as edgefast/auth/jwt/key_set.py writes them, b"" for none, and perhaps the same as before."""
-        one = self._told[uri, cluster] = self._of((uri, cluster))
+        one = self._told[source] = self._of(source)
         try:
             provider, keys = read_provider(data)
             known = read(keys) if keys else None
@@ -95,14 +95,14 @@ class RemoteSets(Generic[Job]):
         except (KeySetError, msgspec.MsgspecError) as error:
             log.error(
                 "jwt: keys of %s cannot be used; the previous keys stay in use: %s",
-                show_query(uri),
+                show_query(source[0]),
                 error,
             )
             self._answer(one)
 
-    def forget(self, uri: str, cluster: str) -> None:
+    def forget(self, source: SourceId) -> None:
         """No table names this source any more. A verifier that is there all the same hears of it again, if one does."""
-        one = self._told.pop((uri, cluster), None)
+        one = self._told.pop(source, None)
         if one is not None:
             self._take(one, None)
             one.provider = None

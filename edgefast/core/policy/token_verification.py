@@ -23,7 +23,7 @@ from edgefast.auth.jwt.signature import Check, is_signed
 from edgefast.auth.jwt.token_check import Plan, look_over
 from edgefast.core.engine import TokenCache
 from edgefast.core.fastpath import ClientShare
-from edgefast.core.policy.remotekeys import RemoteSet, RemoteSets
+from edgefast.core.policy.remotekeys import RemoteSet, RemoteSets, SourceId
 from edgefast.core.policy.tokenqueue import QUEUE, TokenQueue
 
 if TYPE_CHECKING:
@@ -96,12 +96,12 @@ class TokenVerifier:
     def __init__(
         self,
         loop: Loop,
-        ask: Callable[[str, str], None],
+        ask: Callable[[SourceId], None],
         *,
         clock: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`ask`: tells the agent that keys of a source (uri, cluster) should be fetched now."""
+        """`ask`: tells the agent that keys of a source should be fetched now."""
         self.cache = TokenCache()
         self.remote: RemoteSets[Job] = RemoteSets(steady)
         self.clock = clock

@@ -68,11 +68,13 @@ class SharedState:
         self.on_poison = on_poison
         self.on_progress = on_progress
         self.on_spans: Callable[[bytes], None] = lambda _: None  # what traced requests tell
-        self.keys: Mapping[tuple[str, str], PublishedKeys] = {}  # of issuers, that are fetched
-        self.on_keys_wanted: Callable[[str, str], None] = lambda *_: None
+        self.keys: Mapping[tuple[str, str, str], PublishedKeys] = {}  # of issuers, that are fetched
+        self.on_keys_wanted: Callable[[tuple[str, str, str]], None] = lambda _: None
+        #: With the life of a worker that asks.
         self.on_tokens_wanted: Callable[
-            [messages.TokensWanted, Callable[[messages.Tokens], None]], None
-        ] = lambda wanted, answer: answer(messages.Tokens(wanted.number, "provider"))
+            [object, messages.TokensWanted, Callable[[messages.Tokens], None]], None
+        ] = lambda _, wanted, answer: answer(messages.Tokens(wanted.number, "provider"))
+        self.on_tokens_unwanted: Callable[[object, int], None] = lambda *_: None
         self.on_connections_wanted: Callable[[int, str], None] = lambda *_: None  # by whom, of what
         self.on_uncounted: Callable[[messages.Uncounted], None] = lambda _: None
 

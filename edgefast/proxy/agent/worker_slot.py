@@ -259,10 +259,14 @@ class WorkerSlot:
             case messages.Uncounted(standing):
                 self.standing = standing or self.standing
                 self._shared.on_uncounted(message)
-            case messages.KeysWanted(uri, cluster):
-                self._shared.on_keys_wanted(uri, cluster)
+            case messages.KeysWanted(uri, cluster, issuer):
+                self._shared.on_keys_wanted((uri, cluster, issuer))
             case messages.TokensWanted():
-                self._shared.on_tokens_wanted(message, self._answer_tokens(self._update))
+                self._shared.on_tokens_wanted(
+                    self._update, message, self._answer_tokens(self._update)
+                )
+            case messages.TokensUnwanted(number):
+                self._shared.on_tokens_unwanted(self._update, number)
             case messages.ConnectionsWanted(cluster):
                 self._shared.on_connections_wanted(self.number, cluster)
             case messages.OldGone():

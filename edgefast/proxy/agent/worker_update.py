@@ -43,7 +43,7 @@ class WorkerUpdate:
         self.dumps = Dumps()
         self._was_requested: set[int] = set()  # dumps
         self._places: dict[Seat, int] = {}
-        self._keys: dict[tuple[str, str], int] = {}  # serials of what was told of sources
+        self._keys: dict[tuple[str, str, str], int] = {}  # serials of what was told of sources
         self._phase: Phase = "serving"
         self._level = ""
         self._outlive = self._exit = False

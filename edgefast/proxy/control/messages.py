@@ -49,6 +49,7 @@ __all__ = [
     "StopAccepting",
     "Taking",
     "Tokens",
+    "TokensUnwanted",
     "TokensWanted",
     "Uncounted",
     "WorkerMessage",
@@ -179,6 +180,7 @@ class Keys(_Message, frozen=True):
 
     uri: str
     cluster: str
+    issuer: str
     data: bytes
     last: bool
 
@@ -188,6 +190,7 @@ class KeysGone(_Message, frozen=True):
 
     uri: str
     cluster: str
+    issuer: str
 
 
 class Lend(_Message, frozen=True):
@@ -310,6 +313,7 @@ class KeysWanted(_Message, frozen=True):
 
     uri: str
     cluster: str
+    issuer: str
 
 
 class TokensWanted(_Message, frozen=True):
@@ -321,9 +325,18 @@ class TokensWanted(_Message, frozen=True):
     redirect_uri: str = ""
     verifier: str = ""
     refresh_token: str = ""  # or of a session
+    scope: bytes = b""  # of the client that the worker knows (auth/oidc/cookie_names.py)
+    state: str = ""  # id of the login
+    client: bytes = b""  # address of the browser
 
     def __repr__(self) -> str:
         return f"TokensWanted({self.number}, {self.unit!r}, <redacted>)"
+
+
+class TokensUnwanted(_Message, frozen=True):
+    """The request that needed these tokens is over."""
+
+    number: int
 
 
 class ConnectionsWanted(_Message, frozen=True):
@@ -348,6 +361,7 @@ WorkerMessage = (
     | Uncounted
     | KeysWanted
     | TokensWanted
+    | TokensUnwanted
     | ConnectionsWanted
     | OldGone
     | Drained
@@ -369,11 +383,11 @@ def split_changes(changes: Sequence[Change]) -> Iterator[Changes]:
         yield Changes(tuple(part))
 
 
-def split_keys(uri: str, cluster: str, data: bytes) -> Iterator[Keys]:
+def split_keys(uri: str, cluster: str, issuer: str, data: bytes) -> Iterator[Keys]:
     """Cut the keys of a source into messages that fit into a frame, whatever its name is."""
     for start in range(0, max(1, len(data)), KEYS_PART):
         part = data[start : start + KEYS_PART]
-        yield Keys(uri, cluster, part, start + KEYS_PART >= len(data))
+        yield Keys(uri, cluster, issuer, part, start + KEYS_PART >= len(data))
 
 
 def split_refused(refused: Sequence[tuple[str, str, str]]) -> Iterator[Refused]:

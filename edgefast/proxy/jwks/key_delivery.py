@@ -2,7 +2,7 @@
 
 In: the changes of each table, from the worker tables; the workers' reports of tokens with an
 unknown key.
-Out: for each source (uri, cluster) keys in the format of edgefast/auth/jwt/key_set.py, or b"" for no
+Out: for each source (uri, cluster, issuer) keys in the format of edgefast/auth/jwt/key_set.py, or b"" for no
 keys. Keys are separate from tables: an issuer never delays a table, and new keys are not a new
 version. Level-triggered: a worker gets every difference to its last delivery, and an answer to
 every report, with or without changes. A KeySource keeps each source fresh; a table without sources
@@ -41,7 +41,7 @@ _CLUSTER: msgspec.msgpack.Decoder[ir.Cluster] = msgspec.msgpack.Decoder(ir.Clust
 _SECRET: msgspec.msgpack.Decoder[ir.Secret] = msgspec.msgpack.Decoder(ir.Secret)
 _MARK = msgspec.msgpack.encode("remote")  # the name of JwtProvider's field
 _T = TypeVar("_T")
-_Source = tuple[str, str]
+_Source = tuple[str, str, str]
 _Asked = tuple[str, RemoteKeys]  # the provider's name
 
 
@@ -97,7 +97,7 @@ class KeyDelivery:
             self._sum_up()
         if self._sources:
             clusters = {name for type_, name in touched if type_ == "cluster"}
-            for (_, cluster), one in self._sources.items():
+            for (_, cluster, _), one in self._sources.items():
                 if cluster in clusters:
                     one.on_cluster()
 
@@ -119,20 +119,17 @@ class KeyDelivery:
         wanted: dict[_Source, RemoteKeys] = {}
         for name in sorted(self._asking):
             for _, spec in self._asking[name]:
-                source = (spec.uri, spec.cluster)
+                source = _source_of(spec)
                 known = wanted.get(source, spec)
                 wanted[source] = RemoteKeys(
-                    *source,
+                    spec.uri,
+                    spec.cluster,
                     every=min(spec.every, known.every),
                     retry=max(spec.retry, known.retry),
                     allowed=tuple(one for one in spec.allowed if one in known.allowed),
-                    issuer=spec.issuer or known.issuer,
+                    issuer=spec.issuer,
                 )
-        gone = [
-            source
-            for source, one in self._sources.items()
-            if source not in wanted or wanted[source].issuer != one.spec.issuer
-        ]
+        gone = [source for source in self._sources if source not in wanted]
         for source in gone:
             task = self._tasks.pop(self._sources.pop(source), None)
             if task is not None:
@@ -182,7 +179,7 @@ class KeyDelivery:
         """Return what is known of an identity provider."""
         from edgefast.auth.oidc.provider_metadata import read_provider
 
-        told = self.told.get((remote.uri, remote.cluster))
+        told = self.told.get(_source_of(remote))
         found = read_provider(told.data)[0] if told is not None and told.data else None
         return found if found is not None and found.issuer == remote.issuer else None
 
@@ -195,9 +192,8 @@ class KeyDelivery:
 
     # --- workers ----------------------------------------------------------------------------------------------------
 
-    def ask(self, uri: str, cluster: str) -> None:
+    def ask(self, source: _Source) -> None:
         """A worker has a token with a key that nobody knows."""
-        source = (uri, cluster)
         if source in self._sources:
             self._sources[source].ask()
         elif source in self._left:
@@ -235,7 +231,7 @@ class KeyDelivery:
         for unit in sorted(self._asking):
             for provider, spec in self._asking[unit]:
                 if message := self._find_trouble(spec):
-                    one = self._sources.get((spec.uri, spec.cluster))
+                    one = self._sources.get(_source_of(spec))
                     old = one is not None and bool(one.data)
                     found.append(_problem(unit, provider, spec.uri, message, old=old))
         return tuple(dict.fromkeys(found))
@@ -252,15 +248,15 @@ class KeyDelivery:
 
     def _find_trouble(self, spec: RemoteKeys) -> str:
         """Return why the keys cannot be fetched; "" if they can."""
-        source = (spec.uri, spec.cluster)
+        source = _source_of(spec)
         if source in self._left:
             return f"the limit of {SOURCES} key sets is reached"
         one = self._sources.get(source)
-        if one is None:
-            return ""
-        if spec.issuer and one.spec.issuer != spec.issuer:
-            return f"another policy names the issuer {show_query(one.spec.issuer)}"
-        return one.trouble
+        return one.trouble if one is not None else ""
+
+
+def _source_of(spec: RemoteKeys) -> _Source:
+    return spec.uri, spec.cluster, spec.issuer
 
 
 def _split(unit: str) -> tuple[str, str]:

@@ -32,12 +32,13 @@ log = logging.getLogger(__name__)
 LAST = 24 * 3600.0
 #: Files that stay, the newest ones.
 FILES = 1024
-_MAGIC = b"edgefast keys 1\n"  # and a digest of the rest
+_MAGIC = b"edgefast keys 2\n"  # and a digest of the rest
 _DIGEST = 32
 _SUFFIX = ".keys"
 _FRESH = ".new"
 
-Source = tuple[str, str]
+#: RemoteKeys.uri, RemoteKeys.cluster, RemoteKeys.issuer.
+Source = tuple[str, str, str]
 
 
 class KeptKeys(msgspec.Struct, frozen=True, array_like=True):
@@ -45,8 +46,14 @@ class KeptKeys(msgspec.Struct, frozen=True, array_like=True):
 
     uri: str
     cluster: str
+    issuer: str
     fetched_at: float  # Unix seconds
     keys: bytes
+
+    @property
+    def source(self) -> Source:
+        """What the keys are of."""
+        return self.uri, self.cluster, self.issuer
 
 
 _DECODER: msgspec.msgpack.Decoder[KeptKeys] = msgspec.msgpack.Decoder(KeptKeys)
@@ -80,12 +87,12 @@ class KeyFiles:
         except (msgspec.MsgspecError, KeySetError):
             return None
         age = self._clock() - kept.fetched_at
-        return kept if (kept.uri, kept.cluster) == source and -60 <= age < LAST else None
+        return kept if kept.source == source and -60 <= age < LAST else None
 
     def save(self, kept: KeptKeys) -> bool:
         """Write keys; False when the disk does not take them."""
         payload = msgspec.msgpack.encode(kept)
-        path = self._path((kept.uri, kept.cluster))
+        path = self._path(kept.source)
         fresh = path.with_suffix(_FRESH)
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)

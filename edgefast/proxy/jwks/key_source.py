@@ -130,7 +130,7 @@ class KeySource:
         self.data = b""
         self.trouble = ""  # why it cannot be fetched
         self.skipped: tuple[str, ...] = ()
-        self._source = (spec.uri, spec.cluster)
+        self._source = (spec.uri, spec.cluster, spec.issuer)
         self._means = means
         self._write_message = tell
         self._on_trouble = on_trouble

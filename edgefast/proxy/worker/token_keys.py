@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TokenKeys"]
 
-_Source = tuple[str, str]
+_Source = tuple[str, str, str]
 
 
 class TokenKeys:
@@ -45,26 +45,26 @@ class TokenKeys:
 
             self._verifier = TokenVerifier(asyncio.get_running_loop(), self._want)
             for source, data in self._known.items():
-                self._verifier.remote.use(*source, data)
+                self._verifier.remote.use(source, data)
         return self._verifier
 
     def take(self, message: Keys | KeysGone) -> None:
         """Do what the agent says."""
-        source = (message.uri, message.cluster)
+        source = (message.uri, message.cluster, message.issuer)
         if isinstance(message, KeysGone):
             self._known.pop(source, None)
             if self._verifier is not None:
-                self._verifier.remote.forget(*source)
+                self._verifier.remote.forget(source)
             return
         parts = self._parts.setdefault(source, bytearray())
         parts += message.data
         if message.last:
             self._known[source] = bytes(self._parts.pop(source))
             if self._verifier is not None:
-                self._verifier.remote.use(*source, self._known[source])
+                self._verifier.remote.use(source, self._known[source])
 
-    def _want(self, uri: str, cluster: str) -> None:
-        self._requests_to_agent.ask((uri, cluster))
+    def _want(self, source: _Source) -> None:
+        self._requests_to_agent.ask(source)
 
     async def run(self) -> None:
         """Pass on what the token verifier asks for, until cancelled."""

@@ -71,13 +71,13 @@ def test_any_order(seed: int) -> None:
                 published = chance.choice(SETS)
                 believed |= set(published)
                 rig.token_verifier.remote.use(
-                    URI, "", key_set(*(jwk(*one, kid=name(*one)) for one in published))
+                    (URI, "", ""), key_set(*(jwk(*one, kid=name(*one)) for one in published))
                 )
             case 9:
                 rig.wait(chance.random())
             case 10 if chance.random() < 0.1:
                 published = ()
-                rig.token_verifier.remote.forget(URI, "")
+                rig.token_verifier.remote.forget((URI, "", ""))
             case _:
                 waiting = [one for one in answers if not answers[one] and one not in gone]
                 if waiting:

@@ -169,14 +169,14 @@ def test_the_thread_has_a_few_before_it() -> None:
 
 def test_what_the_thread_says_is_not_believed_when_the_key_went_meanwhile() -> None:
     rig = VerifierRig()
-    rig.token_verifier.remote.use(URI, "", key_set(jwk("ES384", kid="a")))
+    rig.token_verifier.remote.use((URI, "", ""), key_set(jwk("ES384", kid="a")))
     verifier = rig.verifier(remote())
     assert rig.word(verifier, token("ES384", header={"kid": "a"})) is None
-    rig.token_verifier.remote.use(URI, "", key_set(jwk("ES384", 1, kid="b")))
+    rig.token_verifier.remote.use((URI, "", ""), key_set(jwk("ES384", 1, kid="b")))
     rig.land()
     assert rig.words == [] and verifier.jobs
     rig.settle()
-    assert rig.asked == [(URI, "")], "another look found that nobody knows the key"
+    assert rig.asked == [(URI, "", "")], "another look found that nobody knows the key"
     rig.wait(PATIENCE)
     assert rig.words == ["kid"]
     rig.token_verifier.close()
@@ -203,7 +203,7 @@ def test_the_first_keys_are_waited_for() -> None:
     verifier = rig.verifier(remote())
     assert rig.word(verifier, FIRST) is None
     assert rig.asked == [], "the agent fetches them anyway"
-    rig.token_verifier.remote.use(URI, "", key_set(OLD))
+    rig.token_verifier.remote.use((URI, "", ""), key_set(OLD))
     rig.settle()
     assert rig.words == [""] and rig.word(verifier, FIRST) == ""
 
@@ -222,10 +222,10 @@ def test_where_none_can_be_had_it_is_said_at_once() -> None:
     rig = VerifierRig()
     verifier = rig.verifier(remote())
     question = rig.ask(verifier, FIRST)
-    rig.token_verifier.remote.use(URI, "", b"")
+    rig.token_verifier.remote.use((URI, "", ""), b"")
     rig.settle()
-    assert rig.asked == [(URI, "")] and question.outcome is None
-    rig.token_verifier.remote.use(URI, "", b"")
+    assert rig.asked == [(URI, "", "")] and question.outcome is None
+    rig.token_verifier.remote.use((URI, "", ""), b"")
     rig.settle()
     assert question.outcome is not None and question.outcome.status == 503
     assert rig.word(verifier, FIRST) == "keys"
@@ -236,31 +236,31 @@ def test_where_none_can_be_had_it_is_said_at_once() -> None:
 
 def test_a_key_that_nobody_knows_is_asked_for() -> None:
     rig = VerifierRig()
-    rig.token_verifier.remote.use(URI, "", key_set(OLD))
+    rig.token_verifier.remote.use((URI, "", ""), key_set(OLD))
     verifier = rig.verifier(remote())
     assert rig.word(verifier, FIRST) == ""
     assert rig.word(verifier, SECOND) is None
     assert rig.word(verifier, token(header={"kid": "who"})) is None
-    assert rig.asked == [(URI, "")]
-    rig.token_verifier.remote.use(URI, "", key_set(OLD, NEW))
+    assert rig.asked == [(URI, "", "")]
+    rig.token_verifier.remote.use((URI, "", ""), key_set(OLD, NEW))
     rig.settle()
     assert sorted(rig.words) == ["", "kid"]
     assert rig.word(verifier, FIRST) == "" == rig.word(verifier, SECOND)
     assert rig.word(verifier, token(header={"kid": "who"})) == "kid"
-    assert rig.asked == [(URI, "")], "seldom"
+    assert rig.asked == [(URI, "", "")], "seldom"
     rig.wait(10)
     assert rig.word(verifier, token(header={"kid": "who"})) is None
-    assert rig.asked == [(URI, "")] * 2
+    assert rig.asked == [(URI, "", "")] * 2
 
 
 def test_rotation_without_a_refusal() -> None:
     """Tokens of the old key go on as long as it is published, those of the new one are good as soon as it is."""
     rig = VerifierRig()
     verifier = rig.verifier(remote())
-    rig.token_verifier.remote.use(URI, "", key_set(OLD))
+    rig.token_verifier.remote.use((URI, "", ""), key_set(OLD))
     steps = [((OLD,), FIRST), ((OLD, NEW), FIRST), ((OLD, NEW), SECOND), ((NEW,), SECOND)]
     for keys, made in steps:
-        rig.token_verifier.remote.use(URI, "", key_set(*keys))
+        rig.token_verifier.remote.use((URI, "", ""), key_set(*keys))
         assert rig.word(verifier, made) == ""
         rig.settle()
         assert verifier.look(made) is not None
@@ -272,19 +272,19 @@ def test_rotation_without_a_refusal() -> None:
 
 def test_the_same_keys_again_change_nothing() -> None:
     rig = VerifierRig()
-    rig.token_verifier.remote.use(URI, "", key_set(OLD))
+    rig.token_verifier.remote.use((URI, "", ""), key_set(OLD))
     verifier = rig.verifier(remote())
     assert rig.word(verifier, FIRST) == ""
     known = verifier.look(FIRST)
-    rig.token_verifier.remote.use(URI, "", key_set(OLD))
-    rig.token_verifier.remote.use(URI, "", b"no keys, by mistake")
+    rig.token_verifier.remote.use((URI, "", ""), key_set(OLD))
+    rig.token_verifier.remote.use((URI, "", ""), b"no keys, by mistake")
     assert verifier.look(FIRST) is known
 
 
 def test_keys_of_a_cluster_are_another_set() -> None:
     rig = VerifierRig()
-    rig.token_verifier.remote.use(URI, "service/ns/idp/80", key_set(OLD))
-    rig.token_verifier.remote.use(URI, "", key_set(NEW))
+    rig.token_verifier.remote.use((URI, "service/ns/idp/80", ""), key_set(OLD))
+    rig.token_verifier.remote.use((URI, "", ""), key_set(NEW))
     verifier = rig.verifier(remote())
     assert rig.word(verifier, SECOND) == ""
     assert rig.word(verifier, FIRST) is None
@@ -294,14 +294,14 @@ def test_one_set_for_all_policies() -> None:
     rig = VerifierRig()
     one, other = rig.verifier(remote()), rig.verifier(remote(audiences=()))
     assert rig.word(one, FIRST) is None and rig.word(other, FIRST) is None
-    rig.token_verifier.remote.use(URI, "", key_set(OLD))
+    rig.token_verifier.remote.use((URI, "", ""), key_set(OLD))
     rig.settle()
     assert rig.words == ["", ""]
-    rig.token_verifier.remote.forget(URI, "")
+    rig.token_verifier.remote.forget((URI, "", ""))
     assert one.look(FIRST) is None
     assert rig.word(one, FIRST) is None
-    rig.token_verifier.remote.forget("https://unknown.example.com", "")
-    rig.token_verifier.remote.use(URI, "", key_set(OLD))
+    rig.token_verifier.remote.forget(("https://unknown.example.com", "", ""))
+    rig.token_verifier.remote.use((URI, "", ""), key_set(OLD))
     rig.settle()
     assert rig.words == ["", "", ""], "a table names it again"
     assert rig.word(one, FIRST) == "" == rig.word(other, FIRST)
@@ -311,9 +311,9 @@ def test_sets_that_nobody_has_are_gone() -> None:
     rig = VerifierRig()
     rig.verifier(remote())
     assert len(rig.token_verifier.remote._sets) == 0
-    rig.token_verifier.remote.use(URI, "", key_set(OLD))
+    rig.token_verifier.remote.use((URI, "", ""), key_set(OLD))
     assert len(rig.token_verifier.remote._sets) == 1
-    rig.token_verifier.remote.forget(URI, "")
+    rig.token_verifier.remote.forget((URI, "", ""))
     assert len(rig.token_verifier.remote._sets) == 0
 
 
@@ -336,7 +336,7 @@ def test_who_goes_while_keys_are_on_their_way() -> None:
     question = rig.ask(verifier, FIRST)
     question.cancel()
     assert rig.token_verifier.waiting == 0 and not verifier.jobs
-    rig.token_verifier.remote.use(URI, "", key_set(OLD))
+    rig.token_verifier.remote.use((URI, "", ""), key_set(OLD))
     rig.wait(PATIENCE)
     rig.settle()
     assert rig.words == [] and question.outcome is None
@@ -344,14 +344,14 @@ def test_who_goes_while_keys_are_on_their_way() -> None:
 
 def test_an_answer_that_never_comes_is_waited_for_by_few() -> None:
     rig = VerifierRig()
-    rig.token_verifier.remote.use(URI, "", key_set(OLD))
+    rig.token_verifier.remote.use((URI, "", ""), key_set(OLD))
     verifier = rig.verifier(remote())
     assert rig.word(verifier, SECOND) is None
     rig.wait(PATIENCE)
     assert rig.words == ["kid"]
     rig.wait(10)
     assert rig.word(verifier, SECOND) is None
-    assert rig.asked == [(URI, "")] * 2
+    assert rig.asked == [(URI, "", "")] * 2
 
 
 # --- policies -------------------------------------------------------------------------------------------------------

@@ -37,11 +37,11 @@ class VerifierRig:
         self.soon: list[Callable[[], object]] = []
         self.landed: queue.Queue[Callable[[], object]] = queue.Queue()
         self.timers: list[Timer] = []
-        self.asked: list[tuple[str, str]] = []
+        self.asked: list[tuple[str, str, str]] = []
         self.words: list[str] = []
         self.token_verifier = TokenVerifier(
             self,
-            lambda *source: self.asked.append(source),
+            self.asked.append,
             clock=lambda: self.now,
             steady=self._steady,
         )

@@ -28,6 +28,7 @@ from proxy.jwks.virtual import run_virtually
 pytestmark = pytest.mark.pure
 
 URI = "https://idp.test/keys"
+IDP = "https://login.test"
 OLD, NEW = jwk("ES256", kid="old"), jwk("ES256", 1, kid="new")
 encode = msgspec.msgpack.encode
 
@@ -81,7 +82,7 @@ class World:
 
     @property
     def keys(self) -> dict[str, bytes]:
-        return {uri: told.data for (uri, _), told in self.fetch.told.items()}
+        return {uri: told.data for (uri, _, _), told in self.fetch.told.items()}
 
     @property
     def times(self) -> list[float]:
@@ -115,13 +116,13 @@ def test_fetched_at_once_and_now_and_then(run: Callable[..., None]) -> None:
         world.table(unit(RemoteKeys(URI)))
         await asyncio.sleep(1)
         assert world.keys == {URI: key_set(OLD)}
-        serial = world.fetch.told[URI, ""].serial
+        serial = world.fetch.told[URI, "", ""].serial
         await asyncio.sleep(299 * 10)
         gaps = [b - a for a, b in zip(world.times, world.times[1:], strict=False)]
         assert 9 <= len(world.calls) <= 12
         assert all(300 * (1 - JITTER) <= gap <= 301 * (1 + JITTER) for gap in gaps)
         assert len(set(gaps)) > 3
-        assert world.fetch.told[URI, ""].serial == serial, "the same again is not told"
+        assert world.fetch.told[URI, "", ""].serial == serial, "the same again is not told"
         world.publishes(OLD, NEW)
         await asyncio.sleep(340)
         assert world.keys == {URI: key_set(OLD, NEW)}
@@ -198,22 +199,22 @@ def test_a_key_that_nobody_knows_is_fetched_but_seldom(run: Callable[..., None])
         world.table(unit(RemoteKeys(URI)))
         await asyncio.sleep(20)
         world.publishes(OLD, NEW)
-        serial = world.fetch.told[URI, ""].serial
-        world.fetch.ask(URI, "")
+        serial = world.fetch.told[URI, "", ""].serial
+        world.fetch.ask((URI, "", ""))
         await asyncio.sleep(0.2)
         assert world.keys == {URI: key_set(OLD, NEW)} and len(world.calls) == 2
         for _ in range(95):
-            world.fetch.ask(URI, "")
-            before = world.fetch.told[URI, ""].serial
+            world.fetch.ask((URI, "", ""))
+            before = world.fetch.told[URI, "", ""].serial
             await asyncio.sleep(0.1)
-            assert world.fetch.told[URI, ""].serial > before, "every question is answered"
+            assert world.fetch.told[URI, "", ""].serial > before, "every question is answered"
         assert len(world.calls) == 2
         await asyncio.sleep(1)
-        world.fetch.ask(URI, "")
+        world.fetch.ask((URI, "", ""))
         await asyncio.sleep(0.2)
         assert len(world.calls) == 3 and world.times[2] - world.times[1] >= AT_MOST_EVERY
-        assert world.fetch.told[URI, ""].serial > serial
-        world.fetch.ask("https://unknown.test", "")
+        assert world.fetch.told[URI, "", ""].serial > serial
+        world.fetch.ask(("https://unknown.test", "", ""))
         await asyncio.sleep(1)
         assert list(world.keys) == [URI]
 
@@ -224,7 +225,7 @@ def test_questions_do_not_wear_out_an_issuer_that_is_down(run: Callable[..., Non
     async def main(world: World) -> None:
         world.table(unit(RemoteKeys(URI)))
         for _ in range(1200):
-            world.fetch.ask(URI, "")
+            world.fetch.ask((URI, "", ""))
             await asyncio.sleep(0.1)
         assert len(world.calls) <= 5 + 120 / AT_MOST_EVERY
 
@@ -277,10 +278,37 @@ def test_units_that_are_broken_or_ask_for_nothing(run: Callable[..., None]) -> N
     run(main)
 
 
+def test_an_issuer_of_one_policy_is_not_the_issuer_of_another(run: Callable[..., None]) -> None:
+    def login(namespace: str, issuer: str) -> tuple[str, str, bytes]:
+        name = f"security/{namespace}/login#oidc"
+        remote = RemoteKeys(f"{IDP}/.well-known/openid-configuration", issuer=issuer)
+        oidc = ir.Oidc(remote=remote, client_id="c", client_secret=b"s")
+        return "policy", name, encode(ir.PolicyUnit(name=name, oidc=oidc))
+
+    async def main(world: World) -> None:
+        document = {
+            "issuer": IDP,
+            "authorization_endpoint": f"{IDP}/authorize",
+            "token_endpoint": f"{IDP}/token",
+            "jwks_uri": f"{IDP}/keys",
+        }
+        uri = f"{IDP}/.well-known/openid-configuration"
+        world.answers[uri] = json.dumps(document).encode()
+        world.publishes(OLD, uri=f"{IDP}/keys")
+        world.table(login("aaa", IDP), login("zzz", f"{IDP}/"))
+        await asyncio.sleep(2)
+        assert world.fetch.provider_of(RemoteKeys(uri, issuer=IDP)) is not None
+        assert world.fetch.provider_of(RemoteKeys(uri, issuer=f"{IDP}/")) is None
+        (problem,) = world.fetch.problems
+        assert "zzz/login" in problem.text() and "another issuer" in problem.text()
+
+    run(main)
+
+
 def test_a_cluster_is_asked_as_the_table_has_it(run: Callable[..., None]) -> None:
     async def main(world: World) -> None:
         spec = RemoteKeys("http://idp.ns/keys", "service/ns/idp/80")
-        source = (spec.uri, spec.cluster)
+        source = (spec.uri, spec.cluster, spec.issuer)
         world.publishes(OLD, uri="https://idp.ns/keys")
         world.table(unit(spec))
         await asyncio.sleep(200)
@@ -341,9 +369,9 @@ def test_more_sources_than_are_fetched(run: Callable[..., None]) -> None:
         assert len(world.fetch.problems) == 2
         assert "the limit of 256 key sets" in world.fetch.problems[0].text()
         assert sum(world.fetch.failing().values()) == 2
-        before = world.fetch.told[left[0], ""].serial
-        world.fetch.ask(left[0], "")
-        assert world.fetch.told[left[0], ""].serial > before
+        before = world.fetch.told[left[0], "", ""].serial
+        world.fetch.ask((left[0], "", ""))
+        assert world.fetch.told[left[0], "", ""].serial > before
         world.table(unit(*many[2:]))
         await asyncio.sleep(60)
         assert all(world.keys.values()) and len(world.keys) == SOURCES and not world.fetch.problems

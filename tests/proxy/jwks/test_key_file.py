@@ -14,7 +14,7 @@ from edgefast.proxy.jwks.key_file import LAST, KeptKeys, KeyFiles
 
 pytestmark = pytest.mark.pure
 
-SOURCE = ("https://idp.test/keys", "")
+SOURCE = ("https://idp.test/keys", "", "")
 KEPT = KeptKeys(*SOURCE, NOW, key_set(jwk("ES256")))
 
 
@@ -82,12 +82,12 @@ def test_tidied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_file, "FILES", 3)
     kept = files(tmp_path)
     for number in range(5):
-        kept.save(KeptKeys(f"https://{number}.test", "", NOW, KEPT.keys))
-        os.utime(kept._path((f"https://{number}.test", "")), (NOW + number, NOW + number))
-    os.utime(kept._path(("https://4.test", "")), (NOW - LAST - 1,) * 2)
+        kept.save(KeptKeys(f"https://{number}.test", "", "", NOW, KEPT.keys))
+        os.utime(kept._path((f"https://{number}.test", "", "")), (NOW + number, NOW + number))
+    os.utime(kept._path(("https://4.test", "", "")), (NOW - LAST - 1,) * 2)
     (tmp_path / "keys" / "left.new").write_text("x")
     (tmp_path / "keys" / "another's").write_text("x")
     kept.tidy()
-    left = [number for number in range(5) if kept.load((f"https://{number}.test", ""))]
+    left = [number for number in range(5) if kept.load((f"https://{number}.test", "", ""))]
     assert left == [1, 2, 3]
     assert len(list((tmp_path / "keys").iterdir())) == 4

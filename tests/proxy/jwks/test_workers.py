@@ -112,7 +112,7 @@ async def test_keys_come_rotate_and_survive_a_worker(agent: Agent, tokens: Path)
         await until(lambda: agent.slots[0].pid not in (0, before), "successor")
         assert set(await become(agent, FIRST, "")) <= {None}
         assert issuer.asked == 1 and agent.problems == ()
-        agent.keys._sources["http://idp.ns/keys", "service/ns/idp/80"]._ended -= 60
+        agent.keys._sources["http://idp.ns/keys", "service/ns/idp/80", ""]._ended -= 60
         await asyncio.to_thread(tokens.write_bytes, FIRST + b"\n" + SECOND)
         assert set(await become(agent, SECOND, "")) <= {None}
         assert issuer.asked == 2, "a worker asked, and all have it"

@@ -60,7 +60,7 @@ def keys_of(
 
 @pytest.mark.parametrize("data", [b"", b"x", b"x" * messages.KEYS_PART, MANY * 5])
 def test_pieces_fit_and_are_all(data: bytes) -> None:
-    parts = list(messages.split_keys(URI, "c", data))
+    parts = list(messages.split_keys(URI, "c", "", data))
     assert b"".join(one.data for one in parts) == data
     assert [one.last for one in parts] == [False] * (len(parts) - 1) + [True]
     assert all(len(encode_frame(one)) <= messages.FRAME_LIMIT for one in parts)
@@ -70,9 +70,9 @@ def test_a_worker_is_told_what_differs() -> None:
     shared: Any = Shared()
     assert SharedState is not None
     update = WorkerUpdate(0, shared)
-    one, other = (URI, ""), (URI, "c")
+    one, other = (URI, "", ""), (URI, "c", "")
     (first,) = keys_of({one: PublishedKeys(1, b"a")}, update, shared)
-    assert first == messages.Keys(URI, "", b"a", True)
+    assert first == messages.Keys(URI, "", "", b"a", True)
     assert keys_of({one: PublishedKeys(1, b"a")}, update, shared) == []
     both = {one: PublishedKeys(2, b"a"), other: PublishedKeys(3, b"")}
     assert [(said.cluster, said.data) for said in keys_of(both, update, shared)] == [
@@ -80,7 +80,7 @@ def test_a_worker_is_told_what_differs() -> None:
         ("c", b""),
     ]
     (gone,) = keys_of({other: PublishedKeys(3, b"")}, update, shared)
-    assert gone == messages.KeysGone(URI, "")
+    assert gone == messages.KeysGone(URI, "", "")
     fresh = WorkerUpdate(0, shared)
     assert len(keys_of(both, fresh, shared)) == 2
 
@@ -98,22 +98,22 @@ async def test_before_and_after_the_desk_is_there() -> None:
     keys = TokenKeys(send)
     keys.close()
     running = asyncio.create_task(keys.run())
-    for part in messages.split_keys(URI, "", MANY):
+    for part in messages.split_keys(URI, "", "", MANY):
         keys.take(part)
     token_verifier = keys.token_verifier()
     assert keys.token_verifier() is token_verifier
     (verifier,) = make_verifiers(token_verifier, Jwt((PROVIDER,)))
     (source,) = verifier.sources.values()
     assert source.keys.known and not source.pending
-    parts = list(messages.split_keys(URI, "", key_set(jwk("ES256"))))
+    parts = list(messages.split_keys(URI, "", "", key_set(jwk("ES256"))))
     for part in parts:
         keys.take(part)
     for _ in range(2):
-        keys._want(URI, "")
+        keys._want((URI, "", ""))
         await arrived.wait()
         arrived.clear()
-    assert sent == [messages.KeysWanted(URI, "")] * 2
-    keys.take(messages.KeysGone(URI, ""))
+    assert sent == [messages.KeysWanted(URI, "", "")] * 2
+    keys.take(messages.KeysGone(URI, "", ""))
     assert not source.keys.known
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
