@@ -14,6 +14,7 @@ cdef class RuleAuthFlow(AuthFlow):
         object login            # what a login waits for (login_flow.py); None: nothing
         object login_decision   # what came of it; None: nothing yet
         str passed_unit         # of jwt: a session is in place of its token; None: none
+        Logins passed_login     # a token is in place of its session; None: none
         object refusal          # of tokens: the outcome that it will be answered with, if none is good
         list token_policies             # LivePolicy whose rules ask for a token, which speak last; None: none
         list accesses           # Access of each

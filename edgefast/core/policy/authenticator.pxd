@@ -39,6 +39,7 @@ cdef class Tokens(Authenticator):
         frozenset names         # of the providers
 
     cdef ProofResult conclude(self, RuleAuthFlow flow, LivePolicy policy) except *
+    cdef bint replaces_login(self, RuleAuthFlow flow, LivePolicy policy) except -1
 
 
 cdef class Passwords(Authenticator):

@@ -14,6 +14,7 @@ Must never: admit a request before its ID token is verified, or keep a token of 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from edgefast.core.policy.token_verification import Job, TokenVerifier, VerifyRequest
 
 __all__ = ["PROVIDER", "Decision", "LoginFlow", "PendingLogin", "ProviderWait"]
+
+log = logging.getLogger(__name__)
 
 #: JwtProvider.name of the provider of a login, as rules and logs have it.
 PROVIDER = "oidc"
@@ -194,15 +197,22 @@ class LoginFlow:
         if not isinstance(found, TokenCall):
             return self._conclude(request, found, now)
         pending = PendingLogin(self, request, found, callback, client)
-        pending.number = self.tokens.ask(self._unit, found, pending.on_tokens)
+        scope = self.client.scope
+        pending.number = self.tokens.ask(self._unit, scope, client, found, pending.on_tokens)
         if not pending.number:
-            return self._fail(pending, "busy")
+            return self._fail(pending, "busy", sent=False)
         return pending
 
     def on_tokens(self, one: PendingLogin, word: str, response: TokenResponse | None) -> None:
         """Go on with tokens, or without."""
+        try:
+            self._on_tokens(one, word, response)
+        except Exception:
+            self._on_error(one)
+
+    def _on_tokens(self, one: PendingLogin, word: str, response: TokenResponse | None) -> None:
         if response is None:
-            one.settle(self._fail(one, word))
+            one.settle(self._fail(one, word, sent=word != "busy"))
         elif not response.id_token:
             one.settle(self._finish(one, response, None))
         else:
@@ -212,15 +222,26 @@ class LoginFlow:
                 self._on_checked(one, response, known)
                 return
             one.question = self._verifier.submit(
-                token, lambda outcome: self._on_checked(one, response, outcome), one.client
+                token, lambda outcome: self._on_late_check(one, response, outcome), one.client
             )
             if one.question.outcome is not None:
                 self._on_checked(one, response, one.question.outcome)
 
+    def _on_late_check(self, one: PendingLogin, response: TokenResponse, outcome: Outcome) -> None:
+        try:
+            self._on_checked(one, response, outcome)
+        except Exception:
+            self._on_error(one)
+
+    def _on_error(self, one: PendingLogin) -> None:
+        """End the wait of a request that cannot be decided."""
+        log.exception("oidc: %s: a request failed after its tokens came", self._unit)
+        one.settle(Decision(None, Reply(500, "error"), ()))
+
     def _on_checked(self, one: PendingLogin, response: TokenResponse, outcome: Outcome) -> None:
         one.question = None
         if outcome.status or outcome.claims is None:
-            one.settle(self._fail(one, outcome.word))
+            one.settle(self._fail(one, outcome.word, sent=True))
         else:
             one.settle(self._finish(one, response, outcome))
 
@@ -232,11 +253,17 @@ class LoginFlow:
         found = self.client.finish(one.request, one.call, response, claims, now)
         return self._conclude(one.request, found, now)
 
-    def _fail(self, one: PendingLogin, word: str) -> Decision:
+    def _fail(self, one: PendingLogin, word: str, *, sent: bool) -> Decision:
         now = self.clock()
         rejected = word == "rejected"
         found = self.client.on_failure(
-            one.request, one.call, self._provider(), now, rejected=rejected, word=word
+            one.request,
+            one.call,
+            self._provider(),
+            now,
+            rejected=rejected,
+            word=word,
+            sent=sent,
         )
         return self._conclude(one.request, found, now)
 

@@ -22,9 +22,14 @@ class TokenSource(Protocol):
     """Where tokens come from (proxy/worker/token_calls.py)."""
 
     def ask(
-        self, unit: str, call: TokenCall, callback: Callable[[str, TokenResponse | None], object]
+        self,
+        unit: str,
+        scope: bytes,
+        client: bytes,
+        call: TokenCall,
+        callback: Callable[[str, TokenResponse | None], object],
     ) -> int:
-        """Request tokens; 0: too many requests wait."""
+        """Request tokens for the client of this scope, for a browser at `client`; 0: too many requests wait."""
 
     def cancel(self, number: int) -> None:
         """Call back no more."""

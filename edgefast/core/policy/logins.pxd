@@ -22,4 +22,4 @@ cdef class Logins(Authenticator):
     cdef bint is_own_cookie(self, bytes name) except -1
     cdef int strip(self, RuleAuthFlow flow) except -1
     cdef Tokens tokens_of(self, RuleAuthFlow flow)
-    cdef ProofResult pass_over(self, RuleAuthFlow flow) except *
+    cdef int admit_token(self, RuleAuthFlow flow, bytes token) except -1

@@ -4,6 +4,11 @@
 # the provider or back from it, 401 for what is no navigation, 503 without the provider. The backend gets none of the cookies.
 # Must never show a cookie, a code or a token, or let a request pass without a session.
 
+# Cookies of a client that one request may show: those of its session, and of logins in progress.
+cdef enum:
+    SHOWN_COOKIES = 32
+    STATE_ID = 20           # characters of a login's id (edgefast/auth/oidc/login_state.py)
+
 cdef dict _LOGIN_FLAGS = {401: F_DENIED, 403: F_DENIED, 400: F_DENIED, 500: F_AUTH_ERROR, 503: F_AUTH_ERROR}
 # Redirects and pages of a browser that logs in or out: the log has no refusal.
 cdef frozenset _LOGIN_STEPS = frozenset(("login", "logout", "state"))
@@ -119,7 +124,8 @@ cdef class Logins(Authenticator):
             flow.login_decision = None
             return self.settle(flow, policy, decision)
         if self.tokens_unit is not None and self.tokens_of(flow) is not None:
-            return self.pass_over(flow)
+            flow.passed_login = self
+            return PASSED_OVER
         known = self.look(ex, &flow.at)
         if known is not None:
             return self.admit(flow, policy, known.outcome)
@@ -147,6 +153,7 @@ cdef class Logins(Authenticator):
                 auth_result.answer = []
             for one in cookies:
                 auth_result.answer.append((b"set-cookie", ACTION_APPEND, b"set-cookie: %b\r\n" % one.encode(), None))
+            auth_result.answer.append((b"cache-control", ACTION_APPEND, b"cache-control: private\r\n", None))
         return self.admit(flow, policy, outcome)
 
     cdef ProofResult admit(self, RuleAuthFlow flow, LivePolicy policy, object outcome) except *:
@@ -159,9 +166,8 @@ cdef class Logins(Authenticator):
     cdef int answer(self, RuleAuthFlow flow, LivePolicy policy, object reply) except -1:
         cdef Exchange ex = flow.ex
         cdef int status = reply.status
-        cdef bytes lines = b"cache-control: no-store\r\n", word = json_encode(reply.word)
-        for one in reply.cookies:
-            lines += b"set-cookie: %b\r\n" % one.encode()
+        cdef bytes lines, word = json_encode(reply.word)
+        lines = b"cache-control: no-store\r\n" + b"".join([b"set-cookie: %b\r\n" % one.encode() for one in reply.cookies])
         if status == 401:
             return policy.refuse(ex, 401, word, F_DENIED, lines + self.challenge)
         if reply.location and not reply.page:
@@ -173,13 +179,13 @@ cdef class Logins(Authenticator):
             ex.drop_upstream(CUT_CANCEL)
             page = login_page(reply.location)
             ex.bytes_out = PyBytes_GET_SIZE(page) if ex.method != EF_M_HEAD else 0
-            return ex.respond(200, b"content-type: text/html; charset=utf-8\r\n" + lines, page)
+            return ex.respond(200, b"content-type: text/html; charset=utf-8\r\nreferrer-policy: no-referrer\r\n" + lines, page)
         if reply.word in _LOGIN_STEPS and status < 400:
             return ex.answer(status, lines, 0)
         return policy.refuse(ex, status, word, _LOGIN_FLAGS.get(status, F_DENIED), lines)
 
     cdef object read_request(self, RuleAuthFlow flow):
-        """LoginRequest. Of several lines of one name the first counts, but for cookies."""
+        """LoginRequest. Of several lines of one name the first counts, but for cookies; at most SHOWN_COOKIES of them are read."""
         from edgefast.auth.oidc.login_client import LoginRequest
         cdef Exchange ex = flow.ex
         cdef Routed *at = &flow.at
@@ -199,8 +205,8 @@ cdef class Logins(Authenticator):
                 continue
             for piece in value.split(b";"):
                 key, _, value = piece.strip(b" \t").partition(b"=")
-                if self.is_own_cookie(key):
-                    cookies.setdefault(key.decode(), value.strip(b'"').decode("latin-1"))
+                if len(cookies) < SHOWN_COOKIES and self.is_own_cookie(key):
+                    cookies.setdefault(key.decode("ascii"), value.strip(b'"').decode("latin-1"))
         authority = at.base[at.head.authority_off:at.head.authority_off + at.head.authority_len].decode("latin-1").lower()
         return LoginRequest(
             method=at.base[at.head.method_off:at.head.method_off + at.head.method_len].decode("latin-1"),
@@ -214,7 +220,15 @@ cdef class Logins(Authenticator):
         )
 
     cdef bint is_own_cookie(self, bytes name) except -1:
-        return name in self.names or name.startswith(self.state_prefix)
+        """Only names that a LoginClient makes."""
+        cdef Py_ssize_t before = PyBytes_GET_SIZE(self.state_prefix), i
+        cdef const uint8_t *text = <const uint8_t *>PyBytes_AS_STRING(name)
+        if PyBytes_GET_SIZE(name) != before + STATE_ID or not name.startswith(self.state_prefix):
+            return name in self.names
+        for i in range(before, before + STATE_ID):
+            if not (c"0" <= text[i] <= c"9" or c"a" <= text[i] <= c"f"):
+                return False
+        return True
 
     cdef int strip(self, RuleAuthFlow flow) except -1:
         """One line with all other cookies is in the place of those that hold one of these."""
@@ -258,19 +272,23 @@ cdef class Logins(Authenticator):
                         return <Tokens>policy.proof
         return None
 
-    cdef ProofResult pass_over(self, RuleAuthFlow flow) except *:
-        """The client's own Authorization goes on where a session's would be set."""
+    cdef int admit_token(self, RuleAuthFlow flow, bytes token) except -1:
+        """A verified token is in place of a session. It goes on in Authorization where a session's would be set, and nothing else does."""
         cdef CredentialSource at = carried_by(&flow.at, flow.ex)
         cdef const ef_span *span
+        cdef const uint8_t *value
+        cdef size_t n
         cdef uint32_t i
         self.strip(flow)
-        if self.owns_authorization:
-            for i in range(at.n_spans):
-                span = &at.spans[i]
-                if not span.flags & at.drop_flags and _AUTHORIZATION.has(at.base + span.name_off, span.name_len):
-                    flow.lines += b"authorization: %b\r\n" % at.base[span.val_off:span.val_off + span.val_len]
-                    break
-        return PASSED_OVER
+        for i in range(at.n_spans if self.owns_authorization else 0):
+            span = &at.spans[i]
+            if span.flags & at.drop_flags or not _AUTHORIZATION.has(at.base + span.name_off, span.name_len):
+                continue
+            value, n = at.base + span.val_off, span.val_len
+            if follows_prefix(b"bearer ", &value, &n) and value[:n] == token:
+                flow.lines += b"authorization: Bearer %b\r\n" % token
+                break
+        return 0
 
 
 cdef HeaderNames _AUTHORIZATION = HeaderNames(("authorization",))

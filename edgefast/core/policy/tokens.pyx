@@ -87,6 +87,10 @@ cdef class Tokens(Authenticator):
             if outcome.status == 0:
                 flow.lines += outcome.lines
                 note_token(flow.ex, outcome, policy)
+                if self.replaces_login(flow, policy):
+                    places, _ = self.groups[flow.group - 1]
+                    at = carried_by(&flow.at, flow.ex)
+                    flow.passed_login.admit_token(flow, places.find(&at, None))
                 return PROVEN
             if flow.refusal is None or outcome.status == 403:
                 flow.refusal = outcome
@@ -95,10 +99,14 @@ cdef class Tokens(Authenticator):
     cdef list all_places(self):
         return [places for places, _ in self.groups]
 
+    cdef bint replaces_login(self, RuleAuthFlow flow, LivePolicy policy) except -1:
+        """A login let the request pass because of its token: only a verified token admits it."""
+        return flow.passed_login is not None and policy.name == flow.passed_login.tokens_unit
+
     cdef ProofResult conclude(self, RuleAuthFlow flow, LivePolicy policy) except *:
         """None of its tokens is good."""
         outcome = flow.refusal
-        if self.fail_open or (outcome is None and self.optional):
+        if (self.fail_open or (outcome is None and self.optional)) and not self.replaces_login(flow, policy):
             return PROVEN
         if outcome is None:
             return self.deny(flow, policy, _NO_PROOF)
