@@ -10,7 +10,7 @@ permit.
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
@@ -28,6 +28,27 @@ __all__ = [
 WELL_KNOWN = "/.well-known/openid-configuration"
 #: Characters of an endpoint's URL.
 ENDPOINT_LIMIT = 2048
+#: Parameters of requests to the provider that no endpoint may set: only one of two would count.
+_RESERVED = frozenset(
+    (
+        "client_id",
+        "code",
+        "code_challenge",
+        "code_challenge_method",
+        "code_verifier",
+        "grant_type",
+        "id_token_hint",
+        "nonce",
+        "post_logout_redirect_uri",
+        "redirect_uri",
+        "request",
+        "request_uri",
+        "response_mode",
+        "response_type",
+        "scope",
+        "state",
+    )
+)
 _MAGIC = b"oidc 1\n"
 
 
@@ -80,7 +101,11 @@ def check_endpoint(url: str, *, plain: bool) -> str:
         return "expected https"
     if not host or port == 0 or "@" in parts.netloc:
         return "expected a host, without a user"
-    return "it has a fragment" if parts.fragment or "#" in url else ""
+    if parts.fragment or "#" in url:
+        return "it has a fragment"
+    names = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    reserved = sorted(names & _RESERVED)
+    return f"it sets the parameter {reserved[0]}" if reserved else ""
 
 
 def parse_metadata(text: bytes, issuer: str, *, plain: bool) -> ProviderMetadata:

@@ -53,6 +53,7 @@ _PATH = re.compile(r"/[-A-Za-z0-9/._~!$&'()*+,;=:@]*")
 _SCOPE = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]{1,253}")  # RFC 6749 3.3
 #: The origin of the request, in the words of Envoy Gateway.
 _OWN_ORIGIN = "%REQ(x-forwarded-proto)%://%REQ(:authority)%"
+_DEFAULT_PORTS = {"https": ":443", "http": ":80"}
 _RETRY = 1_000
 
 
@@ -136,6 +137,10 @@ def _check_jwt(given: OIDC, jwt: JWT | None, report: Report, path: str) -> None:
     if not given.pass_through_auth_header:
         message = "jwt is set: true is required, so that a request needs a token or a session"
         _refuse(report, where, "Required", message)
+    for name, given_one in (("optional", jwt.optional), ("failOpen", jwt.fail_open)):
+        if given_one:
+            message = "a request with any token would skip the login; remove it, or oidc"
+            _refuse(report, f"spec.jwt.{name}", "Forbidden", message)
     if any(one.name == PROVIDER for one in jwt.providers):
         message = f'"{PROVIDER}" is also the name of a provider of jwt; rename that one'
         _refuse(report, path, "Duplicate", message)
@@ -237,7 +242,10 @@ def _translate_callback(given: str | None, report: Report, path: str) -> tuple[s
     if rest == given:
         scheme, _, after = given.partition("://")
         host, slash, tail = after.partition("/")
-        origin, rest = f"{scheme}://{host}".lower(), slash + tail
+        host = host.lower().removesuffix(
+            _DEFAULT_PORTS.get(scheme.lower(), "")
+        )  # as browsers send it
+        origin, rest = f"{scheme.lower()}://{host}", slash + tail
         if check_endpoint(origin, plain=True):
             rest = ""
     if not _PATH.fullmatch(rest):

@@ -58,6 +58,10 @@ def test_how_the_client_proves_its_identity(methods: list[str], in_body: bool) -
     "more",
     [
         {"issuer": f"{ISSUER}/"},
+        {"authorization_endpoint": f"{ISSUER}/authorize?redirect_uri=https://evil.example.com"},
+        {"authorization_endpoint": f"{ISSUER}/authorize?a=b&response%5Ftype=token"},
+        {"token_endpoint": f"{ISSUER}/token?grant_type=password"},
+        {"end_session_endpoint": f"{ISSUER}/end?post_logout_redirect_uri="},
         {"issuer": "https://other.example.com"},
         {"issuer": ...},
         {"jwks_uri": ...},
