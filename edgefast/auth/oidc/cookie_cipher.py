@@ -123,7 +123,7 @@ class CookieCipher:
         generation = self._ring.generation()
         if generation != self._generation:
             self._keys = tuple(map(self._derive, self._ring.secrets()))
-            self._generation = generation
+            self._generation = generation if self._keys else -1  # none: they changed meanwhile
         now = self._ring.now()
         live = [one for one in self._keys if one.begins <= now < one.ends]
         return max(live, key=lambda one: one.begins) if live else None

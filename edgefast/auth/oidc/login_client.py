@@ -21,8 +21,8 @@ from urllib.parse import urlencode
 from edgefast.auth.jwt.claim_access import header_lines
 from edgefast.auth.jwt.compact import Malformed, read_token
 from edgefast.auth.jwt.token_check import LINES_LIMIT
-from edgefast.auth.oidc.cookie_cipher import CookieCipher, SecretRing, scope_of
-from edgefast.auth.oidc.cookie_names import session_name, state_name
+from edgefast.auth.oidc.cookie_cipher import CookieCipher, SecretRing
+from edgefast.auth.oidc.cookie_names import client_scope, session_name, state_name
 from edgefast.auth.oidc.login_session import (
     LoginSession,
     join_chunks,
@@ -52,6 +52,10 @@ _AHEAD = 60.0
 _AHEAD_PART = 5
 #: Seconds that a session with valid tokens goes on after its refresh failed, until the next try.
 _AGAIN = 10.0
+#: A session ends this many session lifetimes after its login, however often it is refreshed.
+_LIFETIMES = 4
+#: Seconds that tokens count at most.
+_LONGEST = 400 * 86_400.0
 #: Characters of an ID token that logout sends to the provider.
 _HINT_LIMIT = 4096
 #: Statuses of a Reply for an ID token that is not good, by the word of its check; others are 401.
@@ -111,8 +115,8 @@ class LoginClient:
         self.spec = spec
         self.issuer = spec.remote.issuer
         self._random = random
-        scope = (self.issuer, spec.client_id, spec.cookie_domain, spec.client_secret)
-        self._cipher = CookieCipher(ring, scope_of(*scope), random)
+        self.scope = client_scope(spec)
+        self._cipher = CookieCipher(ring, self.scope, random)
         self.session_name, self.state_name = session_name(spec), state_name(spec)
         self.session_names = names_of_session(self.session_name)
 
@@ -166,8 +170,9 @@ class LoginClient:
         if not value:
             return Reply(503, "cookie_keys")
         endpoint = spec.authorization_endpoint or metadata.authorization_endpoint
-        cookies = [self._cookie(name_of_state(self.state_name, state.id), value, lifetime, "Lax")]
-        cookies += map(self._removed, oldest_states(self.state_name, request.cookies))
+        name = name_of_state(self.state_name, state.id)
+        gone = oldest_states(self.state_name, request.cookies, len(name) + len(value))
+        cookies = [self._cookie(name, value, lifetime, "Lax"), *map(self._removed, gone)]
         location = authorization_url(endpoint, spec.client_id, spec.scopes, spec.resources, state)
         return Reply(302, word, location, tuple(cookies))
 
@@ -181,9 +186,10 @@ class LoginClient:
             if open_session(self._cipher, self.chunks(request.cookies), now) is not None:
                 return Reply(302, "state", "/")  # a page that was called again
             return Reply(400, "state")
+        if metadata is None:  # it says whether `iss` is required
+            return Reply(503, "provider")
         removed = (self._removed(name_of_state(self.state_name, state.id)),)
-        required = metadata is not None and metadata.names_issuer
-        if (callback.issuer or required) and callback.issuer != self.issuer:
+        if (callback.issuer or metadata.names_issuer) and callback.issuer != self.issuer:
             return Reply(401, "issuer", cookies=removed)
         if callback.error:
             busy = callback.error in ("server_error", "temporarily_unavailable")
@@ -236,7 +242,9 @@ class LoginClient:
                 return self._end(request, "subject")
         made = self._make(response, claims, session, now)
         admission = self._admit(made, now, fresh=True, request=request)
-        return admission if admission.cookies else Reply(500, "session_size")
+        if isinstance(admission, Admission) and not admission.cookies:
+            return self._end(request, "session_size")  # its refresh token is used up
+        return admission
 
     def _log_in(
         self,
@@ -269,15 +277,19 @@ class LoginClient:
         *,
         rejected: bool,
         word: str = "provider",
+        sent: bool = True,
     ) -> Admission | Reply:
-        """Decide without tokens; `rejected`: the provider does not accept the code or token."""
+        """Decide without tokens.
+
+        `rejected`: the provider does not accept the code or token; `sent`: it may have got the code,
+        which is valid once. A login goes on if it did not.
+        """
         if call.state is not None:
-            removed = self._removed(name_of_state(self.state_name, call.state.id))
+            name = name_of_state(self.state_name, call.state.id)
+            cookies = (self._removed(name),) if sent else ()
             if rejected:
-                return Reply(403, "code", cookies=(removed,))
-            return Reply(
-                _STATUS.get(word, 401) if word != "provider" else 503, word, "", (removed,)
-            )
+                return Reply(403, "code", cookies=cookies)
+            return Reply(_STATUS.get(word, 401) if word != "provider" else 503, word, "", cookies)
         session = call.session
         assert session is not None
         if rejected:
@@ -322,18 +334,25 @@ class LoginClient:
         life = float(response.expires_in) or spec.token_lifetime / 1000
         if not life:
             expiry = claims.get("exp") if claims is not None else None
-            life = max(1.0, expiry - now) if isinstance(expiry, int | float) else 60.0
+            life = 60.0
+            if isinstance(expiry, int | float):
+                life = max(1.0, min(expiry, now + _LONGEST) - now)
         refresh = response.refresh_token or (before.refresh_token if before is not None else "")
         refresh = refresh if spec.refresh else ""
-        ends = now + (max(life, spec.session_lifetime / 1000) if refresh else life)
+        began = before.began if before is not None else now
+        whole = max(life, spec.session_lifetime / 1000)
+        limit = began + _LIFETIMES * whole
+        ends = min(now + (whole if refresh else life), limit)
+        if before is not None and not response.refresh_token:
+            ends = max(before.ends, min(now + life, limit))
         return LoginSession(
             id_token=response.id_token or (before.id_token if before is not None else ""),
             access_token=response.access_token if spec.forward_access_token else "",
             refresh_token=refresh,
-            began=before.began if before is not None else now,
+            began=began,
             expires=now + life,
             refresh_at=now + life - min(_AHEAD, life / _AHEAD_PART) if refresh else 0.0,
-            ends=ends if before is None or response.refresh_token else max(before.ends, now + life),
+            ends=ends,
         )
 
     # --- a session --------------------------------------------------------------------------------------------------
@@ -346,12 +365,12 @@ class LoginClient:
         fresh: bool,
         request: LoginRequest,
         last: float = 0.0,
-    ) -> Admission:
+    ) -> Admission | Reply:
         """`fresh`: the browser gets new cookies; `last`: Unix seconds, look again then."""
         claims = _claims_of(session.id_token)
         lines = header_lines(self.spec.claim_headers, claims)
         if len(lines) > LINES_LIMIT:
-            lines = b""
+            return Reply(401, "claims_size")  # a part of them would be another statement
         if session.access_token and self.spec.forward_access_token:
             lines += b"authorization: Bearer %b\r\n" % session.access_token.encode()
         if self.spec.id_token_header:
@@ -361,7 +380,8 @@ class LoginClient:
         if fresh:
             cookies = self._session_cookies(session, now, request.cookies)
             return Admission(claims, lines, 0.0, cookies)
-        return Admission(claims, lines, last or session.refresh_at or session.expires)
+        until = min(last or session.refresh_at or session.expires, session.ends)
+        return Admission(claims, lines, until)
 
     def _session_cookies(
         self, session: LoginSession, now: float, there: Iterable[str]
@@ -377,7 +397,8 @@ class LoginClient:
         return (*cookies, *map(self._removed, gone))
 
     def _cookie(self, name: str, value: str, life: float, site: str) -> str:
-        domain = f"; Domain={self.spec.cookie_domain}" if self.spec.cookie_domain else ""
+        shared = name.startswith("__Secure-")
+        domain = f"; Domain={self.spec.cookie_domain}" if shared else ""
         flags = f"Path=/; Secure; HttpOnly; SameSite={site}; Max-Age={max(0, int(life))}{domain}"
         return f"{name}={value}; {flags}"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
@@ -23,6 +23,7 @@ from edgefast.auth.oidc.cookie_cipher import CookieCipher
 
 __all__ = [
     "LOGINS",
+    "STATES_LIMIT",
     "Callback",
     "LoginState",
     "authorization_url",
@@ -34,10 +35,12 @@ __all__ = [
     "oldest_states",
 ]
 
-#: Logins in progress of one browser; the oldest one ends.
+#: Logins in progress of one browser, and bytes of their cookies: the oldest one ends. The bytes are a
+#: part of those that a request head may have, so that sessions and other cookies fit beside them.
 LOGINS = 8
+STATES_LIMIT = 8 * 1024
 #: Bytes of the target to which a login returns; a longer one returns to "/".
-TARGET_LIMIT = 2048
+TARGET_LIMIT = 512
 #: Bytes of a callback's query, and of its parameters.
 QUERY_LIMIT = 8192
 _PARTS = 32
@@ -89,7 +92,7 @@ def start_state(
     """Start a login; `now` and `lifetime` are seconds."""
     target = target if len(target) <= TARGET_LIMIT and target.startswith("/") else "/"
     return LoginState(
-        id=f"{int(now):010x}{random(4).hex()}",
+        id=f"{int(now * 1000):012x}{random(4).hex()}",  # in the order of time
         secret=_token(random(16)),
         nonce=_token(random(16)),
         verifier=_token(random(32)),
@@ -129,10 +132,17 @@ def open_state(
     return state if same and now < state.until else None
 
 
-def oldest_states(base: str, names: Iterable[str]) -> list[str]:
-    """Return the cookies of logins that end because another one starts, oldest first."""
-    mine = sorted(one for one in names if one.startswith(base + "-"))
-    return mine[: max(0, len(mine) - LOGINS + 1)]
+def oldest_states(base: str, cookies: Mapping[str, str], size: int) -> list[str]:
+    """Return the cookies of logins that end because one with a cookie of `size` bytes starts, oldest first."""
+    gone = sorted(one for one in cookies if one.startswith(base + "-"))
+    kept = 0
+    while gone and kept < LOGINS - 1:
+        size += len(gone[-1]) + len(cookies[gone[-1]]) + len("=; ")
+        if size > STATES_LIMIT:
+            break
+        gone.pop()
+        kept += 1
+    return gone
 
 
 def authorization_url(

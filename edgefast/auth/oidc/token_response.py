@@ -15,18 +15,25 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 __all__ = [
+    "ID_TOKEN_LIMIT",
     "RESPONSE_LIMIT",
+    "TOKEN_LIMIT",
     "TokenError",
     "TokenResponse",
     "basic_credentials",
     "code_form",
     "encode_form",
+    "fit_tokens",
     "parse_token_response",
     "refresh_form",
 ]
 
-#: Bytes of an answer of a token endpoint: more never fits into cookies.
-RESPONSE_LIMIT = 40 * 1024
+#: Bytes of an answer of a token endpoint. An access token may be large where it is not forwarded.
+RESPONSE_LIMIT = 256 * 1024
+#: Characters of an ID token, and of each other one, that a worker gets: more never fits into cookies.
+#: All of them fit into one frame (edgefast/proxy/control).
+ID_TOKEN_LIMIT = 24 * 1024
+TOKEN_LIMIT = 16 * 1024
 #: Seconds that an `expires_in` counts at most.
 _LONGEST = 400 * 86_400
 
@@ -81,6 +88,19 @@ def parse_token_response(status: int, body: bytes) -> TokenResponse:
     if not all(one.isascii() and (one.isprintable() and " " not in one) for one in tokens):
         raise TokenError("the answer of the token endpoint has a token with invalid characters")
     return TokenResponse(tokens[1], tokens[0], tokens[2], _read_seconds(found.expires_in))
+
+
+def fit_tokens(response: TokenResponse, *, access: bool) -> TokenResponse:
+    """Return what a session can have; `access`: it may have the access token. Raises TokenError."""
+    for token, limit in (
+        (response.id_token, ID_TOKEN_LIMIT),
+        (response.refresh_token, TOKEN_LIMIT),
+    ):
+        if len(token) > limit:
+            raise TokenError(f"a token has more than {limit} characters, cookies cannot keep it")
+    if access and len(response.access_token) <= TOKEN_LIMIT:
+        return response
+    return msgspec.structs.replace(response, access_token="")
 
 
 def _failure(status: int, body: bytes) -> TokenError:

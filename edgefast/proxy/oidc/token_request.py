@@ -20,6 +20,7 @@ from edgefast.auth.oidc.token_response import (
     basic_credentials,
     code_form,
     encode_form,
+    fit_tokens,
     parse_token_response,
     refresh_form,
 )
@@ -56,4 +57,5 @@ async def request_tokens(
         status, body = await send_form(target, form, means.names, own_ports=means.own_ports())
     except (FetchError, TargetError, OSError) as error:
         raise TokenError(str(error)) from None
-    return msgspec.msgpack.encode(parse_token_response(status, body))
+    response = parse_token_response(status, body)
+    return msgspec.msgpack.encode(fit_tokens(response, access=spec.forward_access_token))

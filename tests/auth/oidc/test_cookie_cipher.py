@@ -46,6 +46,15 @@ def test_the_previous_key_opens_and_the_one_before_does_not() -> None:
     assert one.seal(b"p", b"content") == "" and one.open(b"p", again) is None
 
 
+def test_keys_that_change_while_they_are_read_are_read_again() -> None:
+    ring = Ring()
+    held, ring.held = ring.held, []
+    one = cipher(ring)
+    assert one.seal(b"p", b"content") == ""
+    ring.held = held
+    assert one.seal(b"p", b"content") != "", "of the same generation"
+
+
 def test_replicas_with_the_same_secrets_share_cookies() -> None:
     text = cipher(Ring()).seal(b"p", b"content")
     assert cipher(Ring()).open(b"p", text.encode()) == Opened(b"content", False)

@@ -8,10 +8,11 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+import msgspec
 import pytest
 
 from edgefast.auth.oidc.login_client import Admission, LoginClient, Reply, TokenCall
-from edgefast.auth.oidc.login_state import parse_callback
+from edgefast.auth.oidc.login_state import STATES_LIMIT, parse_callback
 from edgefast.auth.oidc.provider_metadata import ProviderMetadata
 from edgefast.auth.oidc.token_response import TokenResponse
 from edgefast.ir import DeniedRedirect
@@ -110,13 +111,13 @@ def test_a_login_ends_with_its_time_and_with_the_oldest_of_nine() -> None:
     assert isinstance(late, Reply) and (late.status, late.word) == (400, "state")
     jar: dict[str, str] = {}
     for at in range(12):
-        found = one.decide(request("/", jar), PROVIDER, NOW + at)
+        found = one.decide(request("/", jar), PROVIDER, NOW + at / 1000)
         assert isinstance(found, Reply)
         jar = take(jar, found)
         assert len(jar) == min(at + 1, 8)
-    assert [int(name.rsplit("-", 1)[1][:10], 16) for name in jar] == [
-        int(NOW) + at for at in range(4, 12)
-    ]
+    assert [int(name.rsplit("-", 1)[1][:12], 16) for name in jar] == [
+        int(NOW) * 1000 + at for at in range(4, 12)
+    ], "the oldest of the last 12 ms"
 
 
 @pytest.mark.parametrize(
@@ -302,3 +303,111 @@ def test_nothing_is_shown_of_what_is_secret() -> None:
     call = call_back(one, cookies, code="the-code", state=said["state"])
     assert "the-code" not in repr(call) and said["state"] not in repr(call)
     assert "secret" not in repr(one.spec)
+
+
+def test_cookies_of_logins_leave_room_in_a_request() -> None:
+    one = client()
+    jar: dict[str, str] = {}
+    for at in range(12):
+        jar = take(jar, one.decide(request(f"/{'a' * 480}", jar), PROVIDER, NOW + at))  # type: ignore[arg-type]
+        assert sum(len(name) + len(value) + 3 for name, value in jar.items()) <= STATES_LIMIT
+    assert 4 <= len(jar) <= 8
+    long = {f"{one.state_name}-{at:020x}": "x" * 3000 for at in range(12)}  # of parallel requests
+    found = one.decide(request("/", long), PROVIDER, NOW)
+    assert isinstance(found, Reply) and len(take(long, found)) == 3
+    _, said = begin(one, "/", target="/" + "a" * 600)
+    assert said["state"]
+
+
+def test_a_session_is_of_one_backend_endpoint_and_forwarding() -> None:
+    ring, one = Ring(), client()
+    cookies = log_in(one)
+    remote = one.spec.remote
+    others = (
+        {"remote": msgspec.structs.replace(remote, cluster="service/evil/idp/80")},
+        {"token_endpoint": "https://evil.example.com/token"},
+        {"forward_access_token": True},
+        {"client_id": "other"},
+    )
+    for more in others:
+        other = client(ring, **more)
+        assert other.session_name != one.session_name and other.scope != one.scope
+        renamed = {other.session_name: "1" + one.chunks(cookies)}
+        assert isinstance(other.decide(request("/", renamed), PROVIDER, NOW), Reply)
+    secret = client(client_secret=b"another")
+    assert secret.session_name == one.session_name, "a name tells nothing of the secret"
+    assert secret.scope != one.scope
+
+
+def test_a_sibling_cannot_give_a_browser_its_login() -> None:
+    one = client(cookie_domain="example.com")
+    found = one.decide(request("/"), PROVIDER, NOW)
+    assert isinstance(found, Reply)
+    (line,) = found.cookies
+    assert line.startswith("__Host-edge-login-") and "Domain" not in line
+    cookies = log_in(one)
+    assert [name[:22] for name in cookies] == ["__Secure-edge-session-"]
+
+
+def test_a_login_that_was_not_sent_goes_on() -> None:
+    one = client()
+    cookies, said = begin(one)
+    call = call_back(one, cookies, code="c", state=said["state"])
+    busy = one.on_failure(
+        request("/", cookies), call, PROVIDER, NOW, rejected=False, word="busy", sent=False
+    )
+    assert isinstance(busy, Reply) and (busy.status, busy.cookies) == (503, ())
+    sent = one.on_failure(request("/", cookies), call, PROVIDER, NOW, rejected=False, word="busy")
+    assert isinstance(sent, Reply) and take(cookies, sent) == {}
+
+
+def test_a_callback_waits_for_what_the_provider_says_of_callbacks() -> None:
+    one = client()
+    cookies, said = begin(one)
+    path = f"/oauth2/callback?code=c&state={said['state']}"
+    found = one.decide(request(path, cookies), None, NOW)
+    assert isinstance(found, Reply) and (found.status, found.word) == (503, "provider")
+    assert take(cookies, found) == cookies
+
+
+def test_a_session_has_an_end_however_often_it_is_refreshed() -> None:
+    one = client(session_lifetime=600_000)
+    cookies, now, refreshes = log_in(one, 300), NOW, 0
+    while True:
+        now += 250
+        call = one.decide(request("/", cookies), PROVIDER, now)
+        if not isinstance(call, TokenCall):
+            break
+        text, claims = id_token(exp=now + 300)
+        response = TokenResponse(text, "a", "next", 300)
+        done = one.finish(request("/", cookies), call, response, claims, now)
+        assert isinstance(done, Admission)
+        cookies = take(cookies, done)
+        refreshes += 1
+        known = one.decide(request("/", cookies), None, now)
+        assert isinstance(known, Admission) and known.until <= NOW + 2400
+    assert isinstance(call, Reply) and call.word == "missing" and 2350 <= now - NOW <= 2650
+    assert refreshes == 9
+
+
+def test_claims_that_cannot_be_used() -> None:
+    one = client(claim_headers=(("x-a", "a"),))
+    cookies, said = begin(one)
+    call = call_back(one, cookies, code="c", state=said["state"])
+    text, claims = id_token(nonce=said["nonce"], exp=10**400)
+    done = one.finish(request("/", cookies), call, TokenResponse(text, "a"), claims, NOW)
+    assert isinstance(done, Reply) and done.word == "login"
+    several = client(claim_headers=tuple((f"x-{at}", "a") for at in range(32)))
+    found = several.decide(request("/", log_in(several, a="x" * 2000)), None, NOW)
+    assert isinstance(found, Reply) and (found.status, found.word) == (401, "claims_size")
+
+
+def test_a_refresh_that_is_too_large_for_cookies_ends_the_session() -> None:
+    one = client()
+    cookies = log_in(one, 100)
+    call = one.decide(request("/", cookies), None, NOW + 90)
+    assert isinstance(call, TokenCall)
+    text, claims = id_token(groups=["x" * 12_000])
+    done = one.finish(request("/", cookies), call, TokenResponse(text, "a"), claims, NOW + 90)
+    assert isinstance(done, Reply) and (done.status, done.word) == (401, "session_size")
+    assert take(cookies, done) == {}

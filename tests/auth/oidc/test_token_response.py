@@ -9,11 +9,13 @@ from urllib.parse import parse_qs
 import pytest
 
 from edgefast.auth.oidc.token_response import (
+    RESPONSE_LIMIT,
     TokenError,
     TokenResponse,
     basic_credentials,
     code_form,
     encode_form,
+    fit_tokens,
     parse_token_response,
 )
 
@@ -81,3 +83,16 @@ def test_what_is_sent() -> None:
         "code_verifier": ["v"],
     }
     assert basic_credentials("a:b", b"c%d e") == "Basic YSUzQWI6YyUyNWQlMjBl"
+
+
+def test_a_large_access_token_stops_no_login() -> None:
+    large = TokenResponse("id", "a" * 100_000, "refresh", 1)
+    assert RESPONSE_LIMIT > 2 * len(large.access_token)
+    for access in (True, False):
+        assert fit_tokens(large, access=access) == TokenResponse("id", "", "refresh", 1)
+    small = TokenResponse("id", "access", "refresh", 1)
+    assert fit_tokens(small, access=True) == small
+    assert fit_tokens(small, access=False).access_token == ""
+    for one in (TokenResponse("i" * 25_000), TokenResponse("i", "a", "r" * 20_000)):
+        with pytest.raises(TokenError, match="cookies cannot keep it"):
+            fit_tokens(one, access=True)

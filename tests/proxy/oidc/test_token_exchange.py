@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from edgefast import ir
+from edgefast.auth.oidc.cookie_names import client_scope
 from edgefast.auth.oidc.token_response import TokenError
 from edgefast.ir.credentials import RemoteKeys
 from edgefast.proxy.control.messages import Tokens, TokensWanted
-from edgefast.proxy.oidc import token_request
+from edgefast.proxy.oidc import token_exchange, token_request
 from edgefast.proxy.oidc.token_exchange import AT_ONCE, DEADLINE, KEPT, WAITING, TokenExchange
 from tests.proxy.jwks.virtual import run_virtually
 
@@ -41,8 +42,17 @@ class World:
         finally:
             self.now -= 1
 
-    def ask(self, number: int, unit: str = "a", **said: str) -> None:
-        self.exchange.ask(TokensWanted(number, unit, **said), self.answers.append)
+    def ask(self, number: int, unit: str = "a", owner: str = "worker", **said: Any) -> None:
+        scope = client_scope(_login(unit))
+        state = "" if "refresh_token" in said else f"state of {number}"
+        wanted = TokensWanted(number, unit, **{"scope": scope, "state": state, **said})
+        self.exchange.ask(owner, wanted, self.answers.append)
+
+    def word(self, number: int) -> str | None:
+        """Return the word of an answer; None: there is none yet."""
+        (word, *more) = [one.word for one in self.answers if one.number == number] or [None]
+        assert not more
+        return word
 
 
 def _login(client: str) -> ir.Oidc:
@@ -90,12 +100,103 @@ def test_requests_with_one_refresh_token_share_an_answer_for_a_while(
     run(main)
 
 
-def test_codes_are_never_shared(run: Callable[..., None]) -> None:
+def test_a_login_has_one_exchange(run: Callable[..., None]) -> None:
     async def main(world: World) -> None:
         world.ask(1, code="c")
         world.ask(2, code="c")
         await asyncio.sleep(2)
-        assert world.calls == ["c", "c"]
+        assert world.calls == ["c", "c"], "two logins"
+        for number in range(3, 9):
+            world.ask(number, code="junk", state="state of 1")
+        assert {world.word(number) for number in range(3, 9)} == {"rejected"}
+        world.ask(10, code="c", state="state of 1")
+        assert world.answers[-1] == Tokens(10, "", b"tokens"), "its page was loaded again"
+        world.failure = TokenError("no answer")
+        world.ask(11, code="a", state="other")
+        await asyncio.sleep(2)
+        world.ask(12, code="b", state="other")
+        assert (world.word(11), world.word(12)) == ("provider", "rejected")
+        assert len(world.calls) == 3
+
+    run(main)
+
+
+def test_a_flood_of_logins_stops_neither_refreshes_nor_other_addresses(
+    run: Callable[..., None],
+) -> None:
+    async def main(world: World) -> None:
+        world.takes = 5.0
+        for number in range(2 * (AT_ONCE + WAITING)):
+            world.ask(number, code=f"{number}", client=b"stranger")
+            if number == AT_ONCE:
+                await asyncio.sleep(0.1)
+        assert len(world.answers) == AT_ONCE + WAITING
+        assert {one.word for one in world.answers} == {"busy"}
+        world.ask(2000, refresh_token="r", client=b"stranger")
+        await asyncio.sleep(0.1)
+        assert "r" in world.calls, "at once"
+        for number in range(2001, 2011):
+            world.ask(number, code=f"{number}", client=b"user")
+        await asyncio.sleep(5.2)
+        assert "2001" in world.calls and world.calls.index("2001") <= AT_ONCE + 3, "in turn"
+        assert all(world.word(number) != "busy" for number in range(2000, 2011))
+
+    run(main)
+
+
+def test_what_no_request_waits_for_is_not_sent(run: Callable[..., None]) -> None:
+    async def main(world: World) -> None:
+        world.takes = 5.0
+        for number in range(AT_ONCE + WAITING):
+            world.ask(number, code=f"{number}")
+        await asyncio.sleep(0.1)
+        for number in range(AT_ONCE + 1, AT_ONCE + WAITING):
+            world.exchange.cancel("another worker", number)
+        world.ask(998, code="too many")
+        for number in range(AT_ONCE + 1, AT_ONCE + WAITING):
+            world.exchange.cancel("worker", number)
+        world.exchange.cancel("worker", 0)
+        world.ask(999, code="last")
+        await asyncio.sleep(9)
+        assert world.word(998) == "busy" and world.word(0) is None
+        assert sorted(world.calls[AT_ONCE:]) == [f"{AT_ONCE}", "last"]
+
+    run(main)
+
+
+def test_a_client_that_the_table_no_longer_has_gets_nothing(run: Callable[..., None]) -> None:
+    async def main(world: World) -> None:
+        world.units["a"] = _login("b")
+        world.ask(1, refresh_token="r")
+        world.ask(2, code="c")
+        await asyncio.sleep(1)
+        assert world.calls == [] and {one.word for one in world.answers} == {"busy"}
+
+    run(main)
+
+
+def test_no_answer_to_a_refresh_is_dropped_early(
+    run: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(token_exchange, "KEPT_BYTES", 3000 * 1024)
+
+    async def main(world: World) -> None:
+        world.takes = 0.001
+        for number in range(5000):
+            world.ask(number, refresh_token=f"r{number}")
+            if number % 100 == 0:
+                await asyncio.sleep(0.1)
+        await asyncio.sleep(1)
+        done = [one.number for one in world.answers if not one.word]
+        assert 2900 <= len(done) < 3300 and len(done) == len(world.calls)
+        for number in done:
+            world.ask(10_000 + number, refresh_token=f"r{number}")
+        assert len(world.calls) == len(done), "each has its answer"
+        world.ask(20_000, code="c")
+        await asyncio.sleep(KEPT)
+        world.ask(20_001, refresh_token="again")
+        await asyncio.sleep(1)
+        assert world.word(20_000) == world.word(20_001) == ""
 
     run(main)
 
@@ -134,10 +235,10 @@ def test_failures_and_what_is_kept_of_them(run: Callable[..., None]) -> None:
         world.ask(3, refresh_token="r")
         world.failure = RuntimeError("a mistake of ours")
         world.ask(4, code="c")
-        world.ask(5, "gone", code="c")
+        world.exchange.ask("worker", TokensWanted(5, "gone", "c"), world.answers.append)
         await asyncio.sleep(2)
         said = {one.number: one.word for one in world.answers}
-        assert said == {1: "provider", 2: "rejected", 3: "rejected", 4: "provider", 5: "provider"}
+        assert said == {1: "provider", 2: "rejected", 3: "rejected", 4: "provider", 5: "busy"}
         assert world.calls == ["r", "r", "c"], "an outage is tried again, a rejection is not"
 
     run(main)

@@ -9,17 +9,24 @@ import msgspec
 import pytest
 
 from edgefast.auth.oidc.login_client import TokenCall
+from edgefast.auth.oidc.login_state import start_state
 from edgefast.auth.oidc.token_response import TokenResponse
-from edgefast.proxy.control.messages import Tokens, TokensWanted
-from edgefast.proxy.worker.token_calls import CALLS, DEADLINE, TokenCalls
+from edgefast.proxy.control.messages import Tokens, TokensUnwanted, TokensWanted
+from edgefast.proxy.worker.token_calls import (
+    CALLS,
+    CLIENT_CALLS,
+    DEADLINE,
+    NAMESPACE_CALLS,
+    TokenCalls,
+)
 from tests.proxy.jwks.virtual import run_virtually
 
 
 def test_requests_and_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
-        sent: list[TokensWanted] = []
+        sent: list[TokensWanted | TokensUnwanted] = []
 
-        async def send(message: TokensWanted) -> None:
+        async def send(message: TokensWanted | TokensUnwanted) -> None:
             sent.append(message)
 
         calls, told = TokenCalls(send), []  # type: ignore[var-annotated]
@@ -29,11 +36,13 @@ def test_requests_and_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
             return lambda word, response: told.append((name, word, response))
 
         call = TokenCall(code="c", redirect_uri="u", verifier="v")
-        first, second, third, fourth = (calls.ask("unit", call, note(one)) for one in "abcd")
+        first, second, third, fourth = (
+            calls.ask("unit", b"scope", b"client", call, note(one)) for one in "abcd"
+        )
         calls.cancel(second)
         await asyncio.sleep(0.1)
         assert [one.number for one in sent] == [first, third, fourth]
-        assert sent[0] == TokensWanted(first, "unit", "c", "u", "v", "")
+        assert sent[0] == TokensWanted(first, "unit", "c", "u", "v", "", b"scope", "", b"client")
         good = TokenResponse("i", "a", "r", 1)
         calls.take(Tokens(first, "", msgspec.msgpack.encode(good)))
         calls.take(Tokens(first, "", msgspec.msgpack.encode(good)))
@@ -42,8 +51,53 @@ def test_requests_and_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         assert told == [("a", "", good), ("c", "provider", None)]
         await asyncio.sleep(DEADLINE + 1)
         assert told[2:] == [("d", "provider", None)]
-        assert all(calls.ask("unit", call, note("x")) for _ in range(CALLS))
-        assert calls.ask("unit", call, note("x")) == 0
+        assert all(
+            calls.ask("unit", b"scope", b"client", call, note("x")) for _ in range(NAMESPACE_CALLS)
+        )
+        assert calls.ask("unit", b"scope", b"client", call, note("x")) == 0
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    run_virtually(main(), monkeypatch)
+
+
+def test_no_owner_and_no_address_takes_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        sent: list[TokensWanted | TokensUnwanted] = []
+
+        async def send(message: TokensWanted | TokensUnwanted) -> None:
+            sent.append(message)
+
+        calls = TokenCalls(send)
+        running = asyncio.create_task(calls.run())
+        state = start_state("https://a", "/", "https://a/c", 0.0, 60.0, lambda n: bytes(n))
+        login = TokenCall(code="c", state=state)
+        refresh = TokenCall(refresh_token="r")
+
+        def ask(call: TokenCall, namespace: str = "a", client: bytes = b"") -> int:
+            unit = f"security/{namespace}/login#oidc"
+            return calls.ask(unit, b"", client, call, lambda *_: None)
+
+        numbers = [ask(login, client=b"stranger") for _ in range(CLIENT_CALLS)]
+        assert all(numbers) and not ask(login, client=b"stranger")
+        assert ask(login, client=b"user"), "another address"
+        count = CLIENT_CALLS + 1
+        while ask(login, client=b"%d" % count):
+            count += 1
+        assert count == NAMESPACE_CALLS and ask(refresh), "sessions have places of their own"
+        assert ask(login, "b", b"stranger"), "another owner"
+        await asyncio.sleep(0.1)
+        calls.cancel(numbers[0])
+        calls.cancel(numbers[0])
+        last = ask(login, client=b"stranger")
+        assert last and not ask(login, client=b"more")
+        calls.cancel(last)
+        await asyncio.sleep(0.1)
+        assert sent[-1] == TokensUnwanted(numbers[0]), "the agent hears what it knows"
+        count = 0
+        while ask(refresh, f"{count // 200}"):
+            count += 1
+        assert count + NAMESPACE_CALLS + 1 == CALLS
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 
