@@ -1,6 +1,7 @@
 """Both images are built from the Dockerfile as `make image` does it, and start: as their user, with what each alone needs.
 
-In: a base made by debootstrap and given as a build argument; buildah in place of a container engine. Needs root and a network.
+In: a base made by debootstrap and given as a build argument; buildah in place of a container engine; skopeo as a second reader of
+the archives. Needs root and a network. WHEEL=dist in the environment builds them from the wheel of `make wheels`.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import subprocess
 import tarfile
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,8 @@ ROOT = Path(__file__).parents[2]
 STORE = ROOT / "build" / "image"
 #: Where `.ci/image` has its images.
 ENVIRONMENT = {**os.environ, "CONTAINERS_STORAGE_CONF": f"{STORE}/storage.conf"}
+#: Flags of a .pyc file that is used whatever its source is (PEP 552).
+UNCHECKED = b"\1\0\0\0"
 #: Bytes of it after a build, all layers and both archives among them.
 _MOST_DISK = 8 << 30
 
@@ -51,14 +56,16 @@ def images() -> dict[str, dict[str, Any]]:
             [".ci/image"], cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL
         )
     assert done.returncode == 0, done.stdout + done.stderr
-    found = {}
-    for name in ("edgefast", "edgefast-controller"):
-        with tarfile.open(STORE / f"{name}.tar") as archive:
-            (manifest,) = json.load(archive.extractfile("manifest.json"))  # type: ignore[arg-type]
-            # What `edgefast:1.2.3`, the chart's default, is short for.
-            assert f"docker.io/library/{name}:{__version__}" in manifest["RepoTags"]
-            found[name] = json.load(archive.extractfile(manifest["Config"]))["config"]  # type: ignore[arg-type]
-    return found
+    return {name: _inspect(name, "--config") for name in ("edgefast", "edgefast-controller")}
+
+
+def _inspect(name: str, *options: str) -> Any:
+    """What skopeo reads in an archive."""
+    # `edgefast:1.2.3`, the chart's default, is short for this name.
+    archive = f"oci-archive:{STORE}/{name}.tar:docker.io/library/{name}:{__version__}"
+    command = ["skopeo", "inspect", *options, archive]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(params=["edgefast", "edgefast-controller"])
@@ -75,10 +82,43 @@ def _run(container: str, *command: str, wrong: bool = False, options: tuple[str,
 
 
 def test_configuration(images: dict[str, dict[str, Any]]) -> None:
-    for name, config in images.items():
+    for name, image in images.items():
+        config = image["config"]
         assert config["User"] == "65532:65532"
         assert config["Entrypoint"] == [name]
         assert not [one for one in config["Env"] if "PIP" in one or "http" in one.lower()]
+
+
+def test_annotations_and_labels(images: dict[str, dict[str, Any]]) -> None:
+    for name, image in images.items():
+        manifest = _inspect(name, "--raw")
+        for found in (manifest["annotations"], image["config"]["Labels"]):
+            at = "org.opencontainers.image"
+            assert (found[f"{at}.title"], found[f"{at}.version"]) == (name, __version__)
+            assert found[f"{at}.licenses"] == "Apache-2.0"
+            assert re.fullmatch(r"[0-9a-f]{40}(-modified)?", found[f"{at}.revision"])
+            assert found.get(f"{at}.source", "https://").startswith("https://")
+        digest = (STORE / f"{name}.digest").read_text().strip()
+        assert _inspect(name)["Digest"] == digest
+
+
+def test_times_and_modules(images: dict[str, dict[str, Any]]) -> None:
+    """All layers over the base have the time of the commit, and no .pyc depends on the time of its source."""
+    for name, image in images.items():
+        created = int(datetime.fromisoformat(image["created"]).timestamp())
+        _, *layers = _inspect(name)["Layers"]
+        modules = 0
+        with tarfile.open(STORE / f"{name}.tar") as archive:
+            for digest in layers:
+                blob = archive.extractfile(f"blobs/{digest.replace(':', '/')}")
+                with tarfile.open(fileobj=blob, mode="r|gz") as layer:
+                    for member in layer:
+                        assert int(member.mtime) == created, member.name
+                        if member.name.endswith(".pyc"):
+                            content = layer.extractfile(member)
+                            assert content and content.read(8)[4:] == UNCHECKED, member.name
+                            modules += 1
+        assert modules > 1000
 
 
 def test_the_disk_that_it_takes(images: dict[str, Any]) -> None:
