@@ -13,12 +13,15 @@ import re
 import subprocess
 import tarfile
 import time
+import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from edgefast import __version__
 from examples.ports import Ports
@@ -30,6 +33,8 @@ ROOT = Path(__file__).parents[2]
 STORE = ROOT / "build" / "image"
 #: Where `.ci/image` has its images.
 ENVIRONMENT = {**os.environ, "CONTAINERS_STORAGE_CONF": f"{STORE}/storage.conf"}
+#: Options of edgefast, and their ports.
+ADDRESSES = {"admin": 19000, "metrics": 19001, "ready": 19003}
 #: Flags of a .pyc file that is used whatever its source is (PEP 552).
 UNCHECKED = b"\1\0\0\0"
 #: Bytes of it after a build, all layers and both archives among them.
@@ -150,11 +155,10 @@ def test_the_proxy_serves(images: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "objects" / "quickstart.yaml").write_text(text)
     tmp_path.chmod(0o755)
     made = _buildah("from", "edgefast").strip()
-    addresses = {"admin": 19000, "metrics": 19001, "ready": 19003}
     command = ["buildah", "run", "--isolation", "chroot", "--network", "host"]
     command += ["--volume", f"{tmp_path}/objects:/etc/edgefast:ro", made, "--"]
     command += ["edgefast", "run", "-f", "/etc/edgefast", "--min-drain", "0"]
-    for name, port in addresses.items():
+    for name, port in ADDRESSES.items():
         command += [f"--{name}", f"127.0.0.1:{ports[port]}"]
     with open(tmp_path / "log", "wb") as log:
         process = subprocess.Popen(command, env=ENVIRONMENT, stdout=log, stderr=log)
@@ -168,6 +172,54 @@ def test_the_proxy_serves(images: dict[str, Any], tmp_path: Path) -> None:
     finally:
         process.terminate()
         process.wait(30)
+        _buildah("rm", made)
+
+
+def test_the_services_of_the_compose_file(images: dict[str, Any], tmp_path: Path) -> None:
+    """Entrypoint, command and mounts of examples/compose, on ports that are free here; a file of hosts has its names."""
+    ports = Ports()
+    folder = ROOT / "examples/compose"
+    text = ports.replace((folder / "compose.yaml").read_text().replace('"3000"', '"3001"'))
+    services = yaml.safe_load(text)["services"]
+    objects = tmp_path / "objects"
+    objects.mkdir()
+    for path in (folder / "objects").iterdir():
+        (objects / path.name).write_text(ports.replace(path.read_text().replace("3000", "3001")))
+    (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in services))
+    tmp_path.chmod(0o755)
+    with ExitStack() as running:
+        for name, one in services.items():
+            source, target, mode = one["volumes"][0].split(":")
+            source = objects if source == "./objects" else folder / source
+            mounts = (f"{source}:{target}:{mode}", f"{tmp_path}/hosts:/etc/hosts:ro")
+            command = one.get("entrypoint") or ["edgefast", *one["command"]]
+            if name == "edgefast":
+                command += [f"--{each}=127.0.0.1:{ports[port]}" for each, port in ADDRESSES.items()]
+            running.enter_context(
+                _service(one["image"].split(":")[0], command, mounts, tmp_path / name)
+            )
+        published = int(services["edgefast"]["ports"][0].split(":")[0])
+        deadline = time.monotonic() + 60
+        while not _is_ready(ports[19003]) or get(published, "/")[0] != 200:
+            assert time.monotonic() < deadline, (tmp_path / "edgefast").read_text()
+            time.sleep(0.1)
+        answer = urllib.request.urlopen(f"http://127.0.0.1:{published}/", timeout=10)
+        assert answer.read() == (folder / "site/index.html").read_bytes()
+
+
+@contextmanager
+def _service(image: str, command: list[str], mounts: tuple[str, ...], log: Path) -> Iterator[None]:
+    """A running container."""
+    made = _buildah("from", image).strip()
+    options = [option for mount in mounts for option in ("--volume", mount)]
+    run = ["buildah", "run", "--isolation", "chroot", "--network", "host", *options, made, "--"]
+    with log.open("wb") as out:
+        process = subprocess.Popen([*run, *command], env=ENVIRONMENT, stdout=out, stderr=out)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(60)
         _buildah("rm", made)
 
 
