@@ -54,14 +54,14 @@ COPY --from=wheel /wheels /wheels
 RUN wheel=$(ls /wheels/*-$(python3 -c 'import sys; print("cp%d%d" % sys.version_info[:2])')-*.whl) \
  && /opt/edgefast/bin/python -P -m pip install --no-cache-dir --no-compile "$wheel[xds,tracing]" \
  && /opt/edgefast/bin/python -P -m pip uninstall --yes pip \
- && python3 -m compileall -q --invalidation-mode unchecked-hash /opt/edgefast
+ && python3 -m compileall -q -f --invalidation-mode unchecked-hash /opt/edgefast
 
 FROM environment AS controller-packages
 COPY --from=wheel /wheels /wheels
 RUN wheel=$(ls /wheels/*-$(python3 -c 'import sys; print("cp%d%d" % sys.version_info[:2])')-*.whl) \
  && /opt/edgefast/bin/python -P -m pip install --no-cache-dir --no-compile "$wheel[controller]" \
  && /opt/edgefast/bin/python -P -m pip uninstall --yes pip \
- && python3 -m compileall -q --invalidation-mode unchecked-hash /opt/edgefast
+ && python3 -m compileall -q -f --invalidation-mode unchecked-hash /opt/edgefast
 
 FROM ${BASE} AS runtime
 # No command takes code from the folder that it is started in, nor one that somebody starts by hand in a container.
