@@ -20,7 +20,14 @@ from edgefast.translate.ingress.snippet_conditions import Condition, read_condit
 from edgefast.translate.ingress.values import read_range
 from edgefast.translate.match.header_name import check_header_name
 
-__all__ = ["Branch", "Refused", "Snippet", "SnippetAnswer", "read_server_snippet", "read_snippet"]
+__all__ = [
+    "ConditionalAnswer",
+    "Refused",
+    "Snippet",
+    "SnippetAnswer",
+    "read_server_snippet",
+    "read_snippet",
+]
 
 #: Bytes of a snippet, and directives of one; a longer one closes the location.
 _LONGEST = 16_384
@@ -93,7 +100,7 @@ class SnippetAnswer(msgspec.Struct, frozen=True, kw_only=True):
     template: str = ""  # its Location, with variables
 
 
-class Branch(msgspec.Struct, frozen=True, kw_only=True):
+class ConditionalAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An `if` with a `return`."""
 
     condition: Condition
@@ -110,7 +117,7 @@ class Snippet(msgspec.Struct, frozen=True, kw_only=True):
     requests: Pairs = ()  # headers to backends
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
-    branches: tuple[Branch, ...] = ()  # answers of `if`, in order
+    branches: tuple[ConditionalAnswer, ...] = ()  # answers of `if`, in order
     answer: SnippetAnswer | None = None  # to all other requests
     refused: tuple[Refused, ...] = ()
 
@@ -156,7 +163,7 @@ class _Reader:
         self._requests: dict[str, str] = {}
         self._rules: list[tuple[_Directive, str]] = []
         self._refused: list[Refused] = []
-        self._branches: list[Branch] = []
+        self._branches: list[ConditionalAnswer] = []
         self._answer: SnippetAnswer | None = None
 
     def read(self, text: str) -> Snippet:
@@ -301,7 +308,7 @@ class _Reader:
         answer, condition = _read_answer(one.body[0]), read_condition(one.words[1:])
         if answer is None or condition is None or len(self._branches) >= _BRANCHES:
             return False
-        made = Branch(condition=condition, answer=answer)
+        made = ConditionalAnswer(condition=condition, answer=answer)
         rest = [
             len(each.condition.matches)
             for each in (*self._branches, made)

@@ -19,7 +19,7 @@ from edgefast.api.model.regex import check_regex, compile_regex
 from edgefast.translate.ingress.redirects import Scheme
 from edgefast.translate.match.header_name import check_header_name
 
-__all__ = ["Condition", "Inexpressible", "narrow", "read_condition"]
+__all__ = ["Condition", "UnsupportedMatch", "narrow", "read_condition"]
 
 Method = Literal["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"]
 
@@ -44,7 +44,7 @@ _OTHER_VALUES = frozenset({"cookie", "host"})
 _PRESENT = (r"\C+", "(?s).+")
 
 
-class Inexpressible(Exception):
+class UnsupportedMatch(Exception):
     """Two expressions about one header; the argument is its name."""
 
 
@@ -200,4 +200,4 @@ def _join(one: HTTPHeaderMatch, other: HTTPHeaderMatch) -> HTTPHeaderMatch | Non
             value = host[1].replace("\\", "") if host else fixed.value
             found = compile_regex(expression.value).fullmatch(value.encode())
             return fixed if found else None
-    raise Inexpressible(one.name)
+    raise UnsupportedMatch(one.name)
