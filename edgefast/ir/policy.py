@@ -150,6 +150,7 @@ class ExtAuth(Struct, frozen=True, gc=False):
     fail_open: bool = False  # no answer, or an answer 5xx: the request passes
     status_on_error: int = 403  # else it is answered with this
     cache: AuthCache | None = None
+    path_template: str = ""  # in place of path and path_override, with {variables}
 
 
 # --- how requests and backends are treated --------------------------------------------------------------------------

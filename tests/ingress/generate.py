@@ -319,7 +319,12 @@ class Generator:
         pick = self._random.choice
         found = {
             "auth-url": pick(
-                ("http://auth.web:8080/check", "http://auth.web/a?b=c", "http://$host/auth")
+                (
+                    "http://auth.web:8080/check",
+                    "http://auth.web/a?b=c",
+                    "http://$host/auth",
+                    "http://auth.web/$request_method/$host?s=$scheme&u=$escaped_request_uri",
+                )
             )
         }
         if self._chance(0.05):

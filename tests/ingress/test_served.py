@@ -77,6 +77,7 @@ CLOSING_SETTINGS = {
 CLOSING_ANNOTATIONS: tuple[dict[str, str], ...] = (
     {"rewrite-target": "https://$1.else.test/"},
     {"auth-url": "http://$host/check"},
+    {"auth-url": "http://auth.web/check?t=$arg_t"},
     {"auth-url": "http://auth.web/check", "auth-signin": "https://in.test/$args"},
 )
 #: Headers of the authentication service, which an explanation leaves open.

@@ -53,7 +53,7 @@ from edgefast.translate.ingress.response_rewrite import absolute_locations
 from edgefast.translate.ingress.responseheaders import add_strict_transport
 from edgefast.translate.ingress.rewrite import translate_rewrite
 from edgefast.translate.ingress.servers import Location, Server, Source, Upstream
-from edgefast.translate.ingress.snippet import ConditionalAnswer, SnippetAnswer
+from edgefast.translate.ingress.snippet import ConditionAnswer, SnippetAnswer
 from edgefast.translate.ingress.snippet_conditions import UnsupportedMatch, narrow
 from edgefast.translate.ingress.snippet_edits import edit_answers
 from edgefast.translate.ingress.values import annotation_path
@@ -173,7 +173,7 @@ class _Host:
             yield from self._draft_branches(place, source, annotations.snippet.branches)
 
     def _draft_branches(
-        self, place: Place, source: Source, branches: tuple[ConditionalAnswer, ...]
+        self, place: Place, source: Source, branches: tuple[ConditionAnswer, ...]
     ) -> Iterator[Draft]:
         """Answer the requests of each `if` in order; serve the others."""
         if not branches:

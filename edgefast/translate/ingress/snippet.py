@@ -21,7 +21,7 @@ from edgefast.translate.ingress.values import read_range
 from edgefast.translate.match.header_name import check_header_name
 
 __all__ = [
-    "ConditionalAnswer",
+    "ConditionAnswer",
     "Refused",
     "Snippet",
     "SnippetAnswer",
@@ -100,7 +100,7 @@ class SnippetAnswer(msgspec.Struct, frozen=True, kw_only=True):
     template: str = ""  # its Location, with variables
 
 
-class ConditionalAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class ConditionAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """An `if` with a `return`."""
 
     condition: Condition
@@ -117,7 +117,7 @@ class Snippet(msgspec.Struct, frozen=True, kw_only=True):
     requests: Pairs = ()  # headers to backends
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
-    branches: tuple[ConditionalAnswer, ...] = ()  # answers of `if`, in order
+    branches: tuple[ConditionAnswer, ...] = ()  # answers of `if`, in order
     answer: SnippetAnswer | None = None  # to all other requests
     refused: tuple[Refused, ...] = ()
 
@@ -163,7 +163,7 @@ class _Reader:
         self._requests: dict[str, str] = {}
         self._rules: list[tuple[_Directive, str]] = []
         self._refused: list[Refused] = []
-        self._branches: list[ConditionalAnswer] = []
+        self._branches: list[ConditionAnswer] = []
         self._answer: SnippetAnswer | None = None
 
     def read(self, text: str) -> Snippet:
@@ -308,7 +308,7 @@ class _Reader:
         answer, condition = _read_answer(one.body[0]), read_condition(one.words[1:])
         if answer is None or condition is None or len(self._branches) >= _BRANCHES:
             return False
-        made = ConditionalAnswer(condition=condition, answer=answer)
+        made = ConditionAnswer(condition=condition, answer=answer)
         rest = [
             len(each.condition.matches)
             for each in (*self._branches, made)

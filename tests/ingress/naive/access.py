@@ -208,12 +208,13 @@ def _check_external(
 
 
 def expand(text: str, request: Request) -> str:
-    """Variables in auth-url and auth-signin: `$host`, `$http_host`, `$scheme`, `$request_uri`, `$escaped_request_uri`,
-    `$remote_addr`."""
+    """Variables in auth-url and auth-signin: `$host`, `$http_host`, `$scheme`, `$request_method`, `$request_uri`,
+    `$escaped_request_uri`, `$remote_addr`."""
     values = {
         "host": name_of_host(request.host),
         "http_host": request.host,
         "scheme": request.scheme,
+        "request_method": request.method,
         "request_uri": request.target,
         "escaped_request_uri": _component(request.target),
         "remote_addr": request.peer,
