@@ -75,6 +75,14 @@ class Compression(Struct, frozen=True, gc=False):
     min_size: int = 1024  # of answers that say their length
 
 
+class Bandwidth(Struct, frozen=True, gc=False):
+    """A limit for the body of each response (BackendTrafficPolicy bandwidthLimit.response)."""
+
+    amount: int  # bytes in `period`
+    period: int = 1000
+    unlimited: int = 0  # first bytes of a response that have no limit
+
+
 PathKind = Literal["exact", "prefix", "regex"]
 
 # --- who may enter ------------------------------------------------------------------------------------------------
@@ -168,6 +176,7 @@ class Traffic(Struct, frozen=True, gc=False):
     fault: Fault | None = None
     override: tuple[ResponseOverride, ...] | None = None  # the first that matches
     compression: Compression | None = None
+    bandwidth: Bandwidth | None = None
     load_balancer: LoadBalancer | None = None
     session: SessionPersistence | None = None
     # Of what a cluster has of all workers of a proxy; 0: none.

@@ -129,6 +129,8 @@ class Globals(msgspec.Struct, frozen=True, kw_only=True):
     tries: int = 3
     retry_timeout: int = 0  # seconds
     load_balance: str = ""
+    rate: int = 0  # limit-rate: KiB a second; 0: no limit
+    rate_after: int = 0  # KiB
     forwarded_headers: bool = False
     forwarded_address: bool = False  # the client's address is that of X-Forwarded-For
     full_forwarded_for: bool = False  # x-forwarded-for contains all addresses
@@ -209,6 +211,8 @@ class _Reader:
             send_timeout=self._number("proxy-send-timeout", plain.send_timeout),
             tries=self._number("proxy-next-upstream-tries", plain.tries),
             retry_timeout=self._number("proxy-next-upstream-timeout", plain.retry_timeout),
+            rate=self._number("limit-rate", plain.rate),
+            rate_after=self._number("limit-rate-after", plain.rate_after),
             load_balance=self._text("load-balance", plain.load_balance),
             forwarded_headers=forwarded,
             forwarded_address=self._flag("enable-real-ip", plain.forwarded_address) or forwarded,
