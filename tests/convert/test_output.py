@@ -173,6 +173,7 @@ def test_a_canary_without_known_endpoints_is_converted() -> None:
         ({"load-balance": "ewma"}, "load-balance", "differs"),
         ({"auth-url": "http://auth.test"}, "auth-url", "same"),
         ({"backend-protocol": "HTTPS"}, "backend-protocol", "same"),
+        ({"proxy-ssl-secret": "default/gone"}, "proxy-ssl-secret", "refused"),
         ({"auth-url": "http://$host/auth"}, "auth-url", "refused"),
     ],
 )

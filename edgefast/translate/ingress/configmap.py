@@ -240,6 +240,7 @@ class _Reader:
             port_in_redirects=self._flag("use-port-in-redirects", plain.port_in_redirects),
             relative_redirects=self._flag("relative-redirects", plain.relative_redirects),
         )
+        self._note_validation()
         self._note_others()
         return msgspec.structs.replace(
             made, closed=closed_by or self._closed, notes=tuple(self._notes)
@@ -278,6 +279,12 @@ class _Reader:
             request_redirect=redirect,
             always_set_cookie=always,
         )
+
+    def _note_validation(self) -> None:
+        if not self._flag("enable-annotation-validations", True):
+            message = "no effect: edgefast checks the values of annotations; it serves variables in redirects and in the path of auth-url"
+            note = Note(name="enable-annotation-validations", message=message)
+            self._notes.append(msgspec.structs.replace(note, reason="NotSupported"))
 
     def _note_others(self) -> None:
         for name in sorted(self._data.keys() - self._seen - _HARMLESS):

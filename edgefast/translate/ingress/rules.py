@@ -371,8 +371,9 @@ class _Host:
             yield from self._draft_default(place, source, rewritten, headers, default)
             return
         if target.ref is None:
+            field = annotation_path(target.setting) if target.setting else field
             note = Note(
-                name=field,
+                name=target.setting or field,
                 message=f"{target.wrong}; requests get 503",
                 error=True,
                 reason=target.reason,
