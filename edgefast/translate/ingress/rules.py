@@ -52,7 +52,13 @@ from edgefast.translate.ingress.redirects import (
 from edgefast.translate.ingress.response_rewrite import absolute_locations
 from edgefast.translate.ingress.responseheaders import add_strict_transport
 from edgefast.translate.ingress.rewrite import translate_rewrite
-from edgefast.translate.ingress.servers import Location, Server, Source, Upstream
+from edgefast.translate.ingress.servers import (
+    Location,
+    Server,
+    Source,
+    Upstream,
+    named_upstream,
+)
 from edgefast.translate.ingress.snippet import ConditionAnswer, SnippetAnswer
 from edgefast.translate.ingress.snippet_conditions import UnsupportedMatch, narrow
 from edgefast.translate.ingress.snippet_edits import edit_answers
@@ -132,7 +138,8 @@ class _Host:
         return make_page(source.annotations.pages, self._settings, found, origin, closed=closed)
 
     def _describe(self, place: Place, source: Source) -> tuple[tuple[str, str], ...]:
-        upstream, name = place.location.upstream, source.ingress.metadata.name
+        found, name = place.location.upstream, source.ingress.metadata.name
+        upstream = named_upstream(source, self._server.host, place.location.path) or found
         service, port = ("", "") if upstream is None else (upstream.service, upstream.port)
         return describe_origin(source.namespace, name, service, port)
 
@@ -445,7 +452,7 @@ class _Host:
             match=self._match(place.match, headers),
             guard=access_rules_of(place.path, self._settings),
             filters=(changed, *filters[1:]),
-            specs=rewritten,
+            specs=(*rewritten, *self._rewrite_responses(source)),
             backends=(target.ref,),
             limited=True,
         )
