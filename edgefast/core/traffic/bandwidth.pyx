@@ -1,7 +1,7 @@
 # Bandwidth: limits the bytes of a response body per time (BackendTrafficPolicy bandwidthLimit).
 #
 # In: body bytes of a backend, and the end of its response. Out: the same bytes to the client, as tokens come in. Each response has its own
-# token bucket, as limit_rate of nginx: one second of the rate, and before it the first bytes without a limit. What has no token is kept, and
+# token bucket, as limit_rate of nginx: one second of the rate, and before it the first bytes without a limit. Bytes without a token are kept, and
 # reading from the backend pauses: at most one read of the backend is kept. Bytes count as the backend sends them, before compression.
 # Must never: keep more than what came before the pause took effect, or wake up more often than a tick of the wheel.
 
