@@ -7,6 +7,7 @@ In: the JSON of a run (raw.json). Out: README.md and SVG files beside it. Must n
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -57,6 +58,7 @@ def write_report(folder: Path, run: Mapping[str, Any]) -> str:
             "",
             run["machine"],
             "",
+            *_warnings(run),
             "## Where edgefast loses",
             "",
             *(lost or ["In no figure of this run by more than 5 %."]),
@@ -67,6 +69,18 @@ def write_report(folder: Path, run: Mapping[str, Any]) -> str:
     text = text.rstrip("\n") + "\n"
     (folder / "README.md").write_text(text)
     return text
+
+
+def _warnings(run: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a reader must know before the figures."""
+    if run["scale"] < 1:
+        yield f"**Reduced size**: {run['scale']:g} of the objects and times of gateway-api-bench."
+        yield ""
+    load = re.search(r"load ([\d.]+) at start", run["machine"])
+    cpus = re.search(r"(\d+) CPUs", run["machine"])
+    if load and cpus and float(load[1]) > int(cpus[1]):
+        yield "**Busy machine**: other programs took the processor, so times and CPU are too high for all. Ratios are noisy."
+        yield ""
 
 
 def _of(gateway: Mapping[str, Any], test: str) -> Mapping[str, Any] | None:

@@ -33,7 +33,12 @@ def run() -> dict[str, Any]:
         Result("propagation", failed="TimeoutError: not so\nafter 300 s"),
     ]
     gateways = {"edgefast": gateway("edgefast", *ours), "other": gateway("Other", *others)}
-    made = {"date": "2026-01-01", "machine": "two CPUs", "scale": 0.1, "gateways": gateways}
+    made = {
+        "date": "2026-01-01",
+        "machine": "a CPU, 2 CPUs; load 2.10 at start",
+        "scale": 0.1,
+        "gateways": gateways,
+    }
     return dict(json.loads(json.dumps(made)))
 
 
@@ -41,6 +46,8 @@ def test_report(run: dict[str, Any], tmp_path: Path) -> None:
     text = write_report(tmp_path, run)
     assert (tmp_path / "README.md").read_text() == text
     assert "at 0.1 of its size" in text
+    assert "**Reduced size**: 0.1 of" in text
+    assert "**Busy machine**: " in text
     assert "| p50 ms | 2 | 4 | 0.50 |" in text
     assert "| wrong answers | 0 | 3 | 0.00 |" in text
     assert "| routes | 20 | - |  |" in text
@@ -58,7 +65,10 @@ def test_report(run: dict[str, Any], tmp_path: Path) -> None:
 
 def test_a_run_without_losses(run: dict[str, Any], tmp_path: Path) -> None:
     del run["gateways"]["other"]
-    assert "In no figure of this run by more than 5 %." in write_report(tmp_path, run)
+    whole = {**run, "scale": 1.0, "machine": "a CPU, 2 CPUs; load 0.40 at start"}
+    text = write_report(tmp_path, whole)
+    assert "In no figure of this run by more than 5 %." in text
+    assert "**" not in text
 
 
 def test_every_test_is_in_the_report() -> None:
