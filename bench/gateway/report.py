@@ -111,14 +111,18 @@ def _table(gateways: Mapping[str, Any], figures: _Figures) -> list[str]:
 
 
 def _ratio(figure: str, values: Mapping[str, float], other: str) -> str:
-    if figure in _PLAIN or not values.get(other) or OURS not in values:
+    if _is_plain(figure) or not values.get(other) or OURS not in values:
         return ""
     return f"{values[OURS] / values[other]:.2f}"
 
 
+def _is_plain(figure: str) -> bool:
+    return figure in _PLAIN or figure.startswith("requests, ")
+
+
 def _losses(figures: _Figures) -> Iterator[str]:
     for figure, values in figures.items():
-        if figure in _PLAIN or figure.startswith("requests, ") or OURS not in values:
+        if _is_plain(figure) or OURS not in values:
             continue
         ours = values[OURS]
         for name, value in values.items():
