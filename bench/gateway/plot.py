@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import pairwise
 
 from bench.gateway.result import Point
 
@@ -30,6 +31,11 @@ def draw_bars(title: str, values: Mapping[str, float]) -> str:
             _text(_LEFT + width + 6, y + 17, f"{value:g}"),
         ]
     return _document(_TOP + len(values) * (_BAR + 8) + 6, parts)
+
+
+def draw_steps(title: str, across: str, series: Mapping[str, Sequence[Point]]) -> str:
+    """Return a line for each gateway whose values apply until the next point."""
+    return draw_lines(title, across, {name: _steps(line) for name, line in series.items()})
 
 
 def draw_lines(title: str, across: str, series: Mapping[str, Sequence[Point]]) -> str:
@@ -59,6 +65,13 @@ def draw_lines(title: str, across: str, series: Mapping[str, Sequence[Point]]) -
             _text(314 + at * 130, 18, name),
         ]
     return _document(_HEIGHT, parts)
+
+
+def _steps(line: Sequence[Point]) -> list[Point]:
+    made = list(line[:1])
+    for (_, before), (x, y) in pairwise(line):
+        made += [(x, before), (x, y)]
+    return made
 
 
 def _step_up(value: float) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.gateway.plot import draw_bars, draw_lines
+from bench.gateway.plot import draw_bars, draw_lines, draw_steps
 
 OURS = "edgefast"
 #: The figure of each test that is drawn, and what its series have across.
@@ -149,7 +149,9 @@ def _plots(
         for label, points in (_of(gateway, test) or {"series": {}})["series"].items():
             series.setdefault(label, {})[title[name]] = points
     for label, lines in series.items():
-        (folder / f"{test}-lines.svg").write_text(draw_lines(label, across, lines))
+        (folder / f"{test}-lines.svg").write_text(
+            (draw_steps if across == "s" else draw_lines)(label, across, lines)
+        )
         yield from (f"![{label}]({test}-lines.svg)", "")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.gateway.__main__ import PRODUCTS, TESTS
-from bench.gateway.plot import draw_lines
+from bench.gateway.plot import draw_lines, draw_steps
 from bench.gateway.report import DRAWN, write_report
 from bench.gateway.result import Result, round_figures
 
@@ -80,6 +80,11 @@ def test_lines_stay_in_the_picture() -> None:
     drawn = ET.fromstring(draw_lines("a < b", "s", {"one": [(-0.1, 0.0), (3.0, 720.0)], "two": []}))
     lines = [one for one in drawn.iter() if one.tag.endswith("polyline")]
     assert [one.get("points") for one in lines] == ["60.0,224.0 398.4,98.7", ""]
+
+
+def test_steps_keep_a_value_until_the_next() -> None:
+    steps = draw_steps("a", "s", {"one": [(0.0, 1.0), (4.0, 3.0)]})
+    assert steps == draw_lines("a", "s", {"one": [(0.0, 1.0), (4.0, 1.0), (4.0, 3.0)]})
 
 
 def test_figures_have_four_digits() -> None:
