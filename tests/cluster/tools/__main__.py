@@ -20,7 +20,7 @@ from cluster.tools.missing import MissingTool
 from cluster.tools.versions import OLDER_GATEWAY_API
 from cluster.world.box import build_box
 
-_LATER = ("conformance",)
+_LATER = ("conformance", "conformance-newest", "envoy-gateway")
 
 
 @click.command()

@@ -20,13 +20,16 @@ from pathlib import Path
 from cluster.tools.missing import MissingTool
 from cluster.tools.versions import (
     CACHE,
+    ENVOY_GATEWAY,
     GATEWAY_API_HOME,
     GRPC_HOME,
     H2SPEC_HOME,
     HELM_HOME,
     KUBERNETES,
     KUBERNETES_HOME,
+    NEWEST_GATEWAY_API,
     PEBBLE_HOME,
+    gateway_api_home,
 )
 
 MODULES = Path(__file__).parent / "gomod"
@@ -47,6 +50,9 @@ class Program:
     target: Path
     test: bool = False  # `go test -c` instead of `go build`
     flags: str = "-s -w"  # of the linker
+    toolchain: str = (
+        "local"  # GOTOOLCHAIN: a module that needs a newer Go names it, and Go downloads it
+    )
 
 
 def _kubernetes(name: str) -> Program:
@@ -115,8 +121,21 @@ PROGRAMS: dict[str, Program] = {
         for name in ("pebble", "pebble-challtestsrv")
     },
     "cert-manager": _ours("certmanager", "controller"),
+    "envoy-gateway": Program(
+        module="envoygateway",
+        package="github.com/envoyproxy/gateway/cmd/envoy-gateway",
+        target=CACHE / f"envoy-gateway-{ENVOY_GATEWAY}" / "envoy-gateway",
+        toolchain="go1.27.3",
+    ),
     "conformance": Program(
         module="conformance", package=".", target=GATEWAY_API_HOME / "conformance.test", test=True
+    ),
+    "conformance-newest": Program(
+        module="conformance_newest",
+        package=".",
+        target=gateway_api_home(NEWEST_GATEWAY_API) / "conformance.test",
+        test=True,
+        toolchain="go1.27.3",
     ),
 }
 
@@ -155,7 +174,12 @@ def _build(go: str, program: Program) -> None:
     done = subprocess.run(
         ["nice", "-n", "10", *command],
         cwd=MODULES / program.module,
-        env={**_ALONE, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly"},
+        env={
+            **_ALONE,
+            "CGO_ENABLED": "0",
+            "GOTOOLCHAIN": program.toolchain,
+            "GOFLAGS": "-mod=readonly",
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
