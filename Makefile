@@ -30,11 +30,7 @@ SECONDS_PER_TARGET ?= 60
 C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch] tests/cluster/world/native/*.[ch])
 NATIVE := setup.py $(wildcard csrc/libraries/*.py csrc/libraries/*/* csrc/tls/* csrc/*.c csrc/*.h csrc/internal/*.h $(foreach kind,pyx pxd pxi,edgefast/core/*.$(kind) edgefast/core/*/*.$(kind))) \
           edgefast/table/csrc_build.py
-<<<<<<< HEAD
-TEST_PACKAGES := chromium clang clang-format curl dnsmasq-base faketime fish haproxy iproute2 libclang-rt-dev nghttp2-client nghttp2-server nginx-light openssl prometheus redis-server skopeo zsh
-=======
-TEST_PACKAGES := chromium clang clang-format curl dnsmasq-base faketime fish haproxy iproute2 libclang-rt-dev nghttp2-client nghttp2-server nginx-light openssl prometheus redis-server wrk zsh
->>>>>>> 6f0086a5d2586248c18aa7e07707d77c6aeb133c
+TEST_PACKAGES := chromium clang clang-format curl dnsmasq-base faketime fish haproxy iproute2 libclang-rt-dev nghttp2-client nghttp2-server nginx-light openssl prometheus redis-server skopeo wrk zsh
 BENCH_PACKAGES := cargo cmake debootstrap haproxy libnginx-mod-stream nginx-light nghttp2-client nghttp2-proxy protobuf-compiler redis-server wrk
 
 RELEASE_PACKAGES := binutils cargo cmake debootstrap g++ make systemd-container
