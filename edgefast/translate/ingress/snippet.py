@@ -61,7 +61,10 @@ _LEFT_OUT = {
     "expires": ("Expires and Cache-Control of the backend stay", "write more_set_headers"),
     "gzip": ("answers are not encoded", "write a BackendTrafficPolicy with compression"),
     "gzip_types": ("answers are not encoded", "write a BackendTrafficPolicy with compression"),
-    "limit_rate": ("the bandwidth of a response is not limited", ""),
+    "limit_rate": (
+        "the bandwidth of a response is not limited",
+        "write the annotation limit-rate",
+    ),
     "more_clear_headers": ("the header stays", "write one name without * for each directive"),
     "more_set_headers": ("the header is missing", "write one header without variables or options"),
     "proxy_hide_header": ("the header stays", "write more_clear_headers"),
