@@ -100,6 +100,8 @@ def _measure(way: Way, origin: int) -> tuple[float, float]:
             way.install(folder)
             installed = time.monotonic()
             return installed - began, _start(way, folder, origin)
+        except subprocess.CalledProcessError as error:
+            raise NotHere(str(error)) from error
         finally:
             way.remove(folder)
 
