@@ -4,10 +4,10 @@
 # header or body callback: a body costs it only a subtraction. It cannot frame answers to HEAD, bodies that end with the connection, and
 # upgrades by itself. Of these it gets only the head, and is then discarded.
 #
-# A connection often repeats its header fields. Both parsers have agreed about them then, so the second one is not asked again: the
-# connection keeps a keyed hash of the last head on which they agreed. Chunked bodies, upgrades and bodies without an end are always parsed twice.
+# A connection often repeats its header fields. It keeps a keyed hash of the last head on which both parsers agreed, and a head with the
+# same hash skips the second parser. Chunked bodies, upgrades and bodies without a length never skip it.
 
-cdef uint8_t HEAD_SEED[EF_SIPHASH_SEED]  # nobody outside can make two heads of one hash
+cdef uint8_t HEAD_SEED[EF_SIPHASH_SEED]  # keyed: a client cannot make two heads with one hash
 memcpy(HEAD_SEED, PyBytes_AS_STRING(os.urandom(EF_SIPHASH_SEED)), EF_SIPHASH_SEED)
 cdef uint64_t METHOD_MIX = 0x9E3779B97F4A7C15u  # odd: each method changes the hash
 
