@@ -30,7 +30,7 @@ SECONDS_PER_TARGET ?= 60
 C_FILES := $(wildcard csrc/*.[ch] csrc/*/*.[ch] bench/native/*.[ch] tests/cluster/world/native/*.[ch])
 NATIVE := setup.py $(wildcard csrc/libraries/*.py csrc/libraries/*/* csrc/tls/* csrc/*.c csrc/*.h csrc/internal/*.h $(foreach kind,pyx pxd pxi,edgefast/core/*.$(kind) edgefast/core/*/*.$(kind))) \
           edgefast/table/csrc_build.py
-TEST_PACKAGES := chromium clang clang-format curl dnsmasq-base faketime fish haproxy iproute2 libclang-rt-dev nghttp2-client nghttp2-server nginx-light npm openssl prometheus redis-server zsh
+TEST_PACKAGES := chromium clang clang-format curl dnsmasq-base faketime fish haproxy iproute2 libclang-rt-dev nghttp2-client nghttp2-server nginx-light npm openssl prometheus redis-server skopeo wrk zsh
 BENCH_PACKAGES := cargo cmake debootstrap haproxy libnginx-mod-stream nginx-light nghttp2-client nghttp2-proxy protobuf-compiler redis-server wrk
 
 RELEASE_PACKAGES := binutils cargo cmake debootstrap g++ make systemd-container
@@ -41,7 +41,7 @@ COMPILED = $(BIN)/python -m compileall -q edgefast controller
 # Network namespaces are made by root alone.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env)
 
-.PHONY: help setup run test test-cluster test-conformance test-aws-lc lint heavy debug bench bench-cluster bench-convert fuzz wheel wheels deb image clean
+.PHONY: help setup run test test-cluster test-conformance test-aws-lc lint heavy debug bench bench-cluster bench-gateways bench-convert fuzz wheel wheels deb image clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -90,6 +90,12 @@ bench: $(VENV)/.bench build/.native build/.bench-packages build/.bench-newest ##
 bench-cluster: $(VENV)/.dev build/.native build/.cluster-packages ## propagation, memory and CPU of the controller in a cluster (root)
 	@PYTHONPATH=tests $(BIN)/python -m cluster.tools
 	@PYTHONPATH=tests $(AS_ROOT) $(BIN)/python -m bench.cluster $(ARGS)
+
+bench-gateways: $(VENV)/.bench build/.native build/.cluster-packages build/.bench-packages ## the tests of gateway-api-bench, beside Envoy Gateway (root); ARGS="--scale 0.1" is quick
+	@PYTHONPATH=tests $(BIN)/python -m cluster.tools
+	@PYTHONPATH=tests $(BIN)/python -m cluster.tools envoy-gateway
+	@$(COMPILED)
+	@PYTHONPATH=tests $(AS_ROOT) $(BIN)/python -m bench.gateway $(ARGS)
 
 bench-convert: $(VENV)/.dev build/.native ## wrong answers of converted Ingresses, beside ingress2gateway of PATH
 	@PYTHONPATH=tests $(BIN)/python -m ingress.comparison $(ARGS)

@@ -4,4 +4,4 @@ In: Gateway API objects. Out: an immutable routing table and the proxy that serv
 This package never talks to a cluster and never imports `controller`.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

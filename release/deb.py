@@ -26,7 +26,8 @@ PYTHONS = {"12": "3.11", "13": "3.13"}
 HOME = Path("usr/lib/edgefast")
 #: Optional requirements of an installed gateway: traces, and configuration from a controller.
 EXTRAS = "tracing,xds"
-INSTALL_SECONDS = 900
+#: Compression takes longer than the installation of requirements on a busy machine.
+STEP_SECONDS = 3600
 COMMAND = """\
 #!/{home}/bin/python -I
 import sys
@@ -65,8 +66,18 @@ def build_package(release: str, folder: Path, version: str = __version__) -> Pat
     architecture = _run(["dpkg", "--print-architecture"]).strip()
     _fill_control(root, f"{version}-1~deb{release}", python, architecture)
     made = folder / f"edgefast_{version}-1~deb{release}_{architecture}.deb"
-    _run(["dpkg-deb", "--root-owner-group", "--build", "-Zxz", str(root), str(made)])
+    pack(root, made)
     return made
+
+
+def pack(root: Path, made: Path) -> None:
+    """Write the package of a folder. After an error no file has its name."""
+    part = made.with_name(f"{made.name}.part")
+    try:
+        _run(["dpkg-deb", "--root-owner-group", "--build", "-Zxz", str(root), str(part)])
+        part.replace(made)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _fill_environment(home: Path, python: str, wheel: Path) -> None:
@@ -143,7 +154,7 @@ def _fill_control(root: Path, version: str, python: str, architecture: str) -> N
 
 
 def _run(argv: list[str]) -> str:
-    return run_step(argv, seconds=INSTALL_SECONDS)
+    return run_step(argv, seconds=STEP_SECONDS)
 
 
 if __name__ == "__main__":

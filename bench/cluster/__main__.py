@@ -14,6 +14,7 @@ from bench.cluster.cost import measure_cost
 from bench.cluster.goals import judge_all
 from bench.cluster.mistakes import measure_mistakes
 from bench.cluster.propagation import measure_propagation
+from bench.cluster.spent import Meter
 from bench.machine import describe_machine
 from cluster.under_load import under_load
 from cluster.world.world import World
@@ -34,7 +35,7 @@ def main() -> int:
     try:
         world.start()
         with under_load(world, proxies=1) as site:
-            spread = measure_propagation(site, options.routes)
+            spread = measure_propagation(site, Meter.of_site(site), options.routes)
             cost = measure_cost(site, options.routes, options.many) if options.many else None
             mistakes = measure_mistakes(site)
         done = True

@@ -12,16 +12,31 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Protocol
 
 from bench.cluster.spent import PROGRAMS, Meter
 from cluster.installed import route
-from cluster.under_load import UnderLoad
 from cluster.world import netns
+from cluster.world.api import Api
+from cluster.world.world import World
 
 POLL = 0.0005  # seconds
 PATIENCE = 10.0
 FIRST = 50  # routes of the first part
 _STEPS = 6  # equal parts of the others
+
+
+class Site(Protocol):
+    """A Gateway "eg" in the namespace `app`, with a Service "one"."""
+
+    @property
+    def world(self) -> World: ...
+    @property
+    def admin(self) -> Api: ...
+    @property
+    def app(self) -> str: ...
+    @property
+    def address(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -79,7 +94,7 @@ class Spread:
 class _Client:
     """A kept connection from outside the node; another one when the proxy closes it, as it does after many requests."""
 
-    def __init__(self, site: UnderLoad) -> None:
+    def __init__(self, site: Site) -> None:
         self._site = site
         self._open: http.client.HTTPConnection | None = None
 
@@ -104,11 +119,10 @@ class _Client:
             self._open = None
 
 
-def measure_propagation(site: UnderLoad, routes: int) -> Spread:
+def measure_propagation(site: Site, meter: Meter, routes: int) -> Spread:
     """Create routes one by one; each is waited for."""
     spread = Spread()
     client = _Client(site)
-    meter = Meter(site)
     edges = {0, min(FIRST, routes), *(routes * at // _STEPS for at in range(1, _STEPS + 1))}
     try:
         for number in range(routes):

@@ -4,8 +4,10 @@ In: a site. Out: `Meter.read`: seconds of CPU since each program's start, by wha
 A program's children count with it. Must never: miss a program that ends and comes back while it is measured; it fails.
 """
 
+from __future__ import annotations
+
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cluster.under_load import UnderLoad
@@ -13,7 +15,7 @@ from cluster.world.process import Program
 from controller.fleets.placement import EDGE
 
 CONTAINER = "edge-gateway"
-PROGRAMS = ("controller", "proxy", "API server")
+CONTROLLER, PROXY, API_SERVER = PROGRAMS = ("controller", "proxy", "API server")
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -26,23 +28,33 @@ def cpu_of(pid: int) -> float:
 class Meter:
     """Measures the CPU seconds of the controller, proxies and API server."""
 
-    def __init__(self, site: UnderLoad) -> None:
+    def __init__(self, pids: Mapping[str, Sequence[int]]) -> None:
+        self.pids = {
+            name: [one for pid in found for one in _family(pid)] for name, found in pids.items()
+        }
+
+    @classmethod
+    def of_site(cls, site: UnderLoad) -> Meter:
+        """Return the meter of one controller and its proxies."""
         (controller,) = site.controllers()
         proxies = [one["metadata"]["name"] for one in site.proxies()]
-        servers = [Program.find(site.world.folder, name) for name in ("etcd", "kube-apiserver")]
-        pids = (
-            [site.pid(controller, CONTAINER)],
-            [site.pid(one, EDGE) for one in proxies],
-            [one.pid for one in servers if one is not None],
+        return cls.of_pids(
+            site.world.folder,
+            {
+                CONTROLLER: [site.pid(controller, CONTAINER)],
+                PROXY: [site.pid(one, EDGE) for one in proxies],
+            },
         )
-        self._pids = {
-            name: [one for pid in found for one in _family(pid)]
-            for name, found in zip(PROGRAMS, pids, strict=True)
-        }
+
+    @classmethod
+    def of_pids(cls, folder: Path, pids: Mapping[str, Sequence[int]]) -> Meter:
+        """Return the meter of these processes, and of the API server and etcd of a world's folder."""
+        servers = [Program.find(folder, name) for name in ("etcd", "kube-apiserver")]
+        return cls({**pids, API_SERVER: [one.pid for one in servers if one is not None]})
 
     def read(self) -> Mapping[str, float]:
         """Return the seconds of CPU so far."""
-        return {name: sum(map(cpu_of, pids)) for name, pids in self._pids.items()}
+        return {name: sum(map(cpu_of, pids)) for name, pids in self.pids.items()}
 
 
 def _family(pid: int) -> list[int]:

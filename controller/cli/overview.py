@@ -194,11 +194,13 @@ def _ingress_row(one: Json) -> IngressRow:
     spec = one["spec"]
     notes = one["metadata"].get("annotations") or {}
     addresses = ((one.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    hosts = (rule.get("host") or "" for rule in spec.get("rules") or ())
+    hosts = [rule.get("host") or "*" for rule in spec.get("rules") or ()]
+    if not hosts and spec.get("defaultBackend"):
+        hosts = ["*"]
     return IngressRow(
         name=_name(one),
         ingress_class=spec.get("ingressClassName") or notes.get(CLASS_ANNOTATION, ""),
-        hostnames=tuple(dict.fromkeys(host for host in hosts if host)),
+        hostnames=tuple(dict.fromkeys(hosts)),
         addresses=tuple(at.get("ip") or at.get("hostname", "") for at in addresses),
     )
 

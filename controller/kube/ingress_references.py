@@ -93,6 +93,7 @@ def _of_settings(settings: Settings) -> Iterator[Reference]:
     for kind, text in (
         ("ConfigMap", settings.ingress.config_map),
         ("Secret", settings.ingress.certificate),
+        ("Secret", settings.ingress.additional_certificate),
     ):
         namespace, _, name = text.partition("/")
         if name:

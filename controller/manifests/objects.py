@@ -68,9 +68,9 @@ def metadata(
 
 def reference(image: Image) -> str:
     """Return an image as a container runtime takes it."""
-    if image.tag.startswith("@"):
-        return f"{image.repository}:{VERSION}{image.tag}"
-    return f"{image.repository}:{image.tag or VERSION}"
+    tag, _, digest = image.tag.partition("@")
+    digest = image.digest or digest
+    return f"{image.repository}:{tag or VERSION}" + (f"@{digest}" if digest else "")
 
 
 def container_security() -> Manifest:

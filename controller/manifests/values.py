@@ -46,6 +46,14 @@ _Tag = Annotated[
         extra=expects("a tag such as 1.2.3, with or without a digest"),
     ),
 ]
+_Digest = Annotated[
+    str,
+    Meta(
+        max_length=71,
+        pattern=r"^(sha256:[0-9a-f]{64})?\Z",
+        extra=expects("a digest such as sha256: and 64 hexadecimal digits"),
+    ),
+]
 _Replicas = Annotated[int, Meta(ge=0, le=100)]
 _MostReplicas = Annotated[int, Meta(ge=1, le=100)]
 
@@ -64,6 +72,10 @@ class Image(Element, frozen=True, kw_only=True):
         Meta(
             description="Tag, or tag@sha256:digest. Empty: the version of the chart's application."
         ),
+    ] = ""
+    digest: Annotated[
+        _Digest,
+        Meta(description="Digest that the image must have. It replaces a digest in the tag."),
     ] = ""
 
 

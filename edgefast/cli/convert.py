@@ -172,6 +172,9 @@ def _read_live(where: Where, ingress: IngressSettings) -> tuple[Snapshot, Settin
             enabled=True,
             config_map=ingress.config_map or served.config_map,
             certificate=ingress.certificate or served.certificate,
+            additional_certificate=ingress.additional_certificate
+            if ingress.certificate
+            else served.additional_certificate,
         )
         settings = msgspec.structs.replace(objects.settings, ingress=wanted)
         whole = opened.complete(

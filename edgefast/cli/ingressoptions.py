@@ -70,7 +70,9 @@ _OPTIONS = (
         "--ingress-certificate",
         type=KeyType(),
         metavar="NAMESPACE/NAME",
-        help="Secret with the certificate for hosts of Ingresses that have none.",
+        multiple=True,
+        help="Secret with the certificate for hosts of Ingresses that have none. Twice: the second one has another type of key "
+        "(ECDSA beside RSA).",
     ),
 )
 
@@ -85,17 +87,21 @@ def ingress_options(command: F) -> F:
         ingress_http: int,
         ingress_https: int,
         ingress_config: str | None,
-        ingress_certificate: str | None,
+        ingress_certificate: tuple[str, ...],
         **rest: Any,
     ) -> Any:
         if ingress_http == ingress_https:
             raise click.UsageError("--ingress-http and --ingress-https: the ports must differ")
+        if len(ingress_certificate) > 2:
+            raise click.UsageError("--ingress-certificate: at most two, one for each type of key")
+        first, second = (*ingress_certificate, "", "")[:2]
         ingress = IngressSettings(
             classes=tuple(dict.fromkeys(ingress_classes)),
             http_port=ingress_http,
             https_port=ingress_https,
             config_map=ingress_config or "",
-            certificate=ingress_certificate or "",
+            certificate=first,
+            additional_certificate=second,
         )
         return command(*args, ingress=ingress, **rest)
 

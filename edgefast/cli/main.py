@@ -160,12 +160,14 @@ def main() -> None:
     Examples:
       # Try a gateway without files
       edgefast demo
-      # Serve a file
-      edgefast run -f examples/quickstart.yaml
-      # Validate a file
-      edgefast check -f examples/quickstart.yaml
+      # Serve a backend without files
+      edgefast run --to http://127.0.0.1:3000
+      # Write a first configuration, validate it and serve it
+      edgefast init gateway
+      edgefast check -f gateway
+      edgefast run -f gateway
       # Show why a request gets its answer
-      edgefast explain -f examples/quickstart.yaml http://localhost:8080/api
+      edgefast explain -f gateway http://localhost:8080/admin
     """
     look_seldom()  # whatever the command, it may be asked of a hundred thousand routes
 

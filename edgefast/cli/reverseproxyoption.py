@@ -63,8 +63,8 @@ _OPTIONS = (
         multiple=True,
         metavar="URL",
         help="Serve this backend without a file: http://HOST[:PORT], https://HOST[:PORT], "
-        "HOST:PORT or unix:/PATH. Repeatable; requests are balanced. The certificate of an https "
-        "backend is verified.",
+        "h2c://HOST[:PORT] (HTTP/2 without TLS, such as gRPC), HOST:PORT or unix:/PATH. Repeatable; "
+        "requests are balanced. The certificate of an https backend is verified.",
     ),
     click.option(
         "--host",
@@ -87,6 +87,13 @@ _OPTIONS = (
         callback=_optional(_parse_pair),
         help="With --to: serve HTTPS with this certificate chain and private key, PEM. Changes of "
         "the files are applied.",
+    ),
+    click.option(
+        "--redirect-http",
+        metavar="ADDRESS",
+        callback=_optional(parse_listen),
+        help="With --tls: redirect HTTP requests at this port to the port of --listen: :PORT, such "
+        "as :80. The status is 301.",
     ),
     click.option(
         "--to-ca",
@@ -118,6 +125,7 @@ _PARTS: dict[str, tuple[str, object]] = {
     "hosts": ("--host", ()),
     "listen": ("--listen", None),
     "tls": ("--tls", None),
+    "redirect_http": ("--redirect-http", None),
     "to_ca": ("--to-ca", None),
     "to_server_name": ("--to-server-name", None),
     "rewrite_host": ("--rewrite-host", False),
@@ -182,12 +190,13 @@ def _make(texts: tuple[str, ...], parts: dict[str, Any]) -> ReverseProxy:
     for name, flag in (("to_ca", "--to-ca"), ("to_server_name", "--to-server-name"), ("rewrite_host", "--rewrite-host")):  # fmt: skip
         if parts[name] and all(one.scheme != "https" for one in targets):
             raise click.UsageError(f"{flag} needs an https target: --to https://HOST")
-    port = _PORT if parts["tls"] is None else _TLS_PORT
+    listen = parts["listen"] or Address(EVERYWHERE, _PORT if parts["tls"] is None else _TLS_PORT)
     made = ReverseProxy(
         targets=targets,
         hosts=tuple(dict.fromkeys(parts["hosts"])),
-        listen=parts["listen"] or Address(EVERYWHERE, port),
+        listen=listen,
         tls=parts["tls"],
+        redirect_port=_check_redirect(parts, listen),
         ca=parts["to_ca"],
         rewrite_host=parts["rewrite_host"],
     )
@@ -202,6 +211,28 @@ def _make(texts: tuple[str, ...], parts: dict[str, Any]) -> ReverseProxy:
         except OSError as error:
             raise click.BadParameter(str(error.strerror or error), param_hint=f"'{flag}'") from None
     return made
+
+
+def _check_redirect(parts: dict[str, Any], listen: Address) -> int:
+    """Return the port of `--redirect-http`, 0 without the option. It belongs to the same Gateway as `listen`."""
+    redirect: Address | None = parts["redirect_http"]
+    if redirect is None:
+        return 0
+    if parts["tls"] is None:
+        raise click.UsageError(
+            "--redirect-http needs --tls CERT,KEY: HTTP requests are redirected to HTTPS"
+        )
+    if redirect.host not in (EVERYWHERE, listen.host):
+        raise click.BadParameter(
+            f"{redirect.host} is not the address of --listen ({listen}); write :{redirect.port}",
+            param_hint="'--redirect-http'",
+        )
+    if redirect.port == listen.port:
+        raise click.BadParameter(
+            f"{redirect.port} is the port of --listen, which serves HTTPS; use another port",
+            param_hint="'--redirect-http'",
+        )
+    return redirect.port
 
 
 def _parse_targets(texts: tuple[str, ...], server_name: str) -> tuple[Target, ...]:

@@ -173,7 +173,7 @@ def _ingresses(screen: StatusReport) -> _Table:
         row: list[object] = [
             one.name,
             one.ingress_class or "-",
-            ",".join(one.hostnames) or "*",
+            ",".join(one.hostnames) or "-",
             ",".join(one.addresses) or "-",
         ]
         rows.append([*row, f"{rates.get(one.name, 0.0):.4g}"] if screen.seconds else row)

@@ -251,7 +251,7 @@ def _ingresses(dump: Any) -> Iterator[IngressRow]:
         yield IngressRow(
             name=name,
             ingress_class=classes.get(name, ""),
-            hostnames=tuple(one for one in hosts.get(name, ()) if one != "*"),
+            hostnames=tuple(hosts.get(name, ())),
         )
 
 

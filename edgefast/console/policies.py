@@ -14,6 +14,7 @@ from edgefast import ir
 from edgefast.console.state import State
 from edgefast.explain.backend import find_backend
 from edgefast.explain.backend_policy import list_backend_policies, settle_rule, units_at_backends
+from edgefast.explain.bandwidth import describe_bandwidth, find_bandwidth
 from edgefast.explain.describe import describe_unit, write_setting
 from edgefast.explain.encoding import describe_compression, find_compression
 from edgefast.explain.fault import describe_fault, find_fault
@@ -74,6 +75,9 @@ def list_settings(
     encoded = find_compression(units)
     if encoded is not None:
         yield "encodings", f"{describe_compression(encoded[0])}, {encoded[1]}"
+    limited = find_bandwidth(units)
+    if limited is not None:
+        yield "bandwidth", f"{describe_bandwidth(limited[0])}, {limited[1]}"
     for part in find_backend(units_at_backends(rule, units)):
         yield part.leaf.label, f"{part.text()}, {part.unit}"
     kept = find_session(rule, units)

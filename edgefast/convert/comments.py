@@ -43,6 +43,8 @@ _TRAFFIC = (
     "custom-http-errors",
     "default-backend",
     "disable-proxy-intercept-errors",
+    "limit-rate",
+    "limit-rate-after",
 )
 #: Annotations that a SecurityPolicy serves.
 _ACCESS = (
@@ -172,6 +174,7 @@ class Comments:
 
     def of_filter(self, spec: HTTPRouteFilterSpec, namespace: str, ingresses: Iterable[str]) -> str:
         """Return the comment of a filter."""
+        ingresses = tuple(ingresses)
         if spec.url_rewrite is not None:
             about = "rewrite-target"
         elif spec.direct_response is not None:
@@ -179,6 +182,9 @@ class Comments:
             about = {204: "enable-cors: answer to a preflight request", 404: "default backend"}.get(
                 status, "redirect" if status < 400 else "not served"
             )
+            refs = [ObjectRef("Ingress", namespace, one) for one in ingresses]
+            if status != 503 and any(self._has(one, ("configuration-snippet",)) for one in refs):
+                about = "configuration-snippet"
         elif spec.redirect is not None:
             about = "form of the Location of ingress-nginx"
         elif spec.backend_protocol is not None:

@@ -38,6 +38,7 @@ cdef extern from "head.h" nogil:
         EF_M_CONNECT
         EF_M_DELETE
         EF_M_GET
+        EF_M_UNKNOWN
         EF_M_HEAD
         EF_M_OPTIONS
         EF_M_PATCH
@@ -241,6 +242,8 @@ cdef extern from "map.h" nogil:
 
 
 cdef extern from "siphash.h" nogil:
+    enum:
+        EF_SIPHASH_SEED
     uint64_t ef_siphash13(const uint8_t *seed, const uint8_t *data, size_t len)
 
 

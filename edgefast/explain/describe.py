@@ -14,6 +14,7 @@ from edgefast import ir
 from edgefast.diagnostics.redact import show
 from edgefast.explain.authentication import describe_proof, is_proof
 from edgefast.explain.backend import COUNTED, find_backend
+from edgefast.explain.bandwidth import describe_bandwidth
 from edgefast.explain.duration import write_time
 from edgefast.explain.encoding import describe_compression
 from edgefast.explain.explanation import RulePart, SettingPart
@@ -147,6 +148,8 @@ def describe_unit(unit: ir.PolicyUnit) -> str:
         message.append(describe_overrides(unit.traffic.override))
     if unit.traffic is not None and unit.traffic.compression is not None:
         message.append(describe_compression(unit.traffic.compression))
+    if unit.traffic is not None and unit.traffic.bandwidth is not None:
+        message.append(describe_bandwidth(unit.traffic.bandwidth))
     message += [one.text() for one in find_backend([unit])]
     if unit.traffic is not None and unit.traffic.session is not None:
         message.append(describe_session(unit.traffic.session))

@@ -19,6 +19,7 @@ from edgefast.explain import deciding_check as answers
 from edgefast.explain.ambiguous_path import find_ambiguity
 from edgefast.explain.backend import describe_units
 from edgefast.explain.backend_policy import describe_backend_policy, settle_rule, units_at_backends
+from edgefast.explain.bandwidth import describe_bandwidth, find_bandwidth
 from edgefast.explain.candidates import find_candidates
 from edgefast.explain.client import Client, drop_untrusted, find_client
 from edgefast.explain.describe import (
@@ -191,6 +192,7 @@ def _explain_rule(
     fault = None if rule.status else find_fault(units)
     overrides, owner = ((), "") if rule.status else find_overrides(units)
     encoded = None if rule.status else find_compression(units)
+    limited = None if rule.status else find_bandwidth(units)
     of_backends = () if rule.status else units_at_backends(rule, units)
     balanced = find_balancer(of_backends)
     kept = None if rule.status else find_session(rule, units)
@@ -239,6 +241,7 @@ def _explain_rule(
             *((f"{fault.unit}: injected fault: {describe_fault(fault.fault)}",) if fault else ()),
             *((f"{owner}: {describe_overrides(overrides)}",) if overrides else ()),
             *((f"{encoded[1]}: {describe_compression(encoded[0])}",) if encoded else ()),
+            *((f"{limited[1]}: {describe_bandwidth(limited[0])}",) if limited else ()),
             *describe_units(of_backends),
             *(() if rule.status else list_skipped_checks(served, rule)),
             *list_zones(

@@ -7,6 +7,7 @@ authcall.pyx. Must never: send it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from edgefast import ir
@@ -34,6 +35,11 @@ _ORIGINAL = frozenset(
 )
 #: What tells all questions apart.
 _OF_ALL = ("method", "host", "path")
+_VARIABLE = re.compile(r"\{([A-Za-z]+)\}")
+#: As a value in a query, beside letters and digits.
+_UNESCAPED = frozenset(
+    b"-_.~!*'()@$,|`ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+)
 #: What a service of gRPC is asked with.
 _CALL = "envoy.service.auth.v3.Authorization/Check"
 
@@ -47,13 +53,37 @@ def describe_question(requested: ir.ExtAuth, head: Head) -> tuple[str, ...]:
             *_name_shown(requested, head),
             *_describe_outcomes(requested),
         )
-    path = requested.path_override or f"{requested.path.rstrip('/')}{_text(target)}"
+    path = (
+        _expand(requested.path_template, head)
+        or requested.path_override
+        or f"{requested.path.rstrip('/')}{_text(target)}"
+    )
     method, host = requested.method or _text(head.method), requested.host or _text(head.authority)
     return (
         f"gets {method} {path}, host: {host}",
         *_name_shown(requested, head),
         *_describe_outcomes(requested),
     )
+
+
+def _expand(template: str, head: Head) -> str:
+    """Return the path of a check whose path has variables, without the value of {scheme}; as core/policy/check_path.pyx writes it."""
+    target = b"/" if head.target == b"" else head.target
+    values = {
+        "authority": head.authority,
+        "escapedTarget": b"".join(
+            bytes((one,)) if one in _UNESCAPED else b"%%%02X" % one for one in target
+        ),
+        "host": head.host_sent.lower(),
+        "method": head.method,
+        "path": head.path,
+        "query": head.query or b"",
+        "target": target,
+    }
+    made = _VARIABLE.sub(
+        lambda found: values.get(found[1], found[0].encode()).decode("latin-1"), template
+    )
+    return "".join(one if " " < one <= "~" and one != "#" else f"%{ord(one):02X}" for one in made)
 
 
 def _name_shown(requested: ir.ExtAuth, head: Head) -> Iterator[str]:

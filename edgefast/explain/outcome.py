@@ -14,6 +14,7 @@ from edgefast.explain import deciding_check as answers
 from edgefast.explain.ambiguous_path import find_ambiguity
 from edgefast.explain.backend import settle_backend
 from edgefast.explain.backend_policy import settle_rule, settle_shares, units_at_backends
+from edgefast.explain.bandwidth import find_bandwidth
 from edgefast.explain.changes import Side
 from edgefast.explain.client import drop_untrusted, find_client
 from edgefast.explain.encoding import find_compression
@@ -179,6 +180,8 @@ def _settle(served: Served, rule: ir.Rule, http: ir.HttpSettings) -> tuple[tuple
     more += (("override", overrides),) if overrides else ()
     encoded = find_compression(units)
     more += (("compression", encoded[0]),) if encoded is not None else ()
+    limited = find_bandwidth(units)
+    more += (("bandwidth", limited[0]),) if limited is not None else ()
     more += tuple(settle_backend(units_at_backends(rule, units)))
     more += (*session, *settle_shares(served, rule))
     return (*((one.field, one.value) for one in found.values()), *more)

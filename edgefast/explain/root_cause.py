@@ -35,12 +35,19 @@ def find_path(ref: ObjectRef, message: str) -> str:
 
 def advise(origin: Origin, rule: ir.Rule, answers: Iterable[Answer]) -> tuple[Answer, ...]:
     """Return a rule's answers with what to do about mistakes: looking for names is for one request, not for thousands."""
-    return tuple(
-        msgspec.structs.replace(one, fix=_correct_rule(origin, rule, one.why))
-        if one.check in ("rule_invalid", "backend_invalid") and not one.fix
-        else one
-        for one in answers
-    )
+    return tuple(_advise(origin, rule, one) for one in answers)
+
+
+def _advise(origin: Origin, rule: ir.Rule, answer: Answer) -> Answer:
+    if answer.check in ("rule_invalid", "backend_invalid") and not answer.fix:
+        return msgspec.structs.replace(answer, fix=_correct_rule(origin, rule, answer.why))
+    if rule.direct is None or rule.direct.status != 503:
+        return answer
+    # A location of an Ingress that is closed; its problem has the field that the rule comes from.
+    found = origin.problem_at(origin.rule(rule))
+    if found is None:
+        return answer
+    return msgspec.structs.replace(answer, why=found.message, fix=answer.fix or found.hint)
 
 
 def _correct_rule(origin: Origin, rule: ir.Rule, message: str) -> str:

@@ -169,6 +169,20 @@ class Origin:
         found, field = place_of(origin, path)
         return (ref, path) if found is None else (found, field)
 
+    def problem_at(self, place: Place) -> Problem | None:
+        """Return the first error of a translation at a field, None without one."""
+        found = self._translation.problems if self._translation is not None else ()
+        return next(
+            (
+                one
+                for one in found
+                if one.severity == "error"
+                and one.path == place.path
+                and str(one.object) == place.object
+            ),
+            None,
+        )
+
     def mistake(self, ref: ObjectRef) -> Place:
         """Return the place of the first mistake of an object of a file that was not taken."""
         for one in self.problems:

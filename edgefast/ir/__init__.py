@@ -84,6 +84,7 @@ from edgefast.ir.policy import AuthBackend as AuthBackend
 from edgefast.ir.policy import AuthCache as AuthCache
 from edgefast.ir.policy import Authorization as Authorization
 from edgefast.ir.policy import BackendPolicy as BackendPolicy
+from edgefast.ir.policy import Bandwidth as Bandwidth
 from edgefast.ir.policy import Compression as Compression
 from edgefast.ir.policy import DirectResponse as DirectResponse
 from edgefast.ir.policy import Encoding as Encoding

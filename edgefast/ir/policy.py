@@ -76,6 +76,14 @@ class Compression(Struct, frozen=True, gc=False):
     min_size: int = 1024  # of answers that say their length
 
 
+class Bandwidth(Struct, frozen=True, gc=False):
+    """A limit for the body of each response (BackendTrafficPolicy bandwidthLimit.response)."""
+
+    amount: int  # bytes in `period`
+    period: int = 1000
+    unlimited: int = 0  # first bytes of a response that have no limit
+
+
 PathKind = Literal["exact", "prefix", "regex"]
 
 # --- who may enter ------------------------------------------------------------------------------------------------
@@ -151,6 +159,7 @@ class ExtAuth(Struct, frozen=True, gc=False):
     fail_open: bool = False  # no answer, or an answer 5xx: the request passes
     status_on_error: int = 403  # else it is answered with this
     cache: AuthCache | None = None
+    path_template: str = ""  # in place of path and path_override, with {variables}
 
 
 # --- how requests and backends are treated --------------------------------------------------------------------------
@@ -168,6 +177,7 @@ class Traffic(Struct, frozen=True, gc=False):
     fault: Fault | None = None
     override: tuple[ResponseOverride, ...] | None = None  # the first that matches
     compression: Compression | None = None
+    bandwidth: Bandwidth | None = None
     load_balancer: LoadBalancer | None = None
     session: SessionPersistence | None = None
     # Of what a cluster has of all workers of a proxy; 0: none.

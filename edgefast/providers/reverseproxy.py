@@ -2,7 +2,7 @@
 
 In: targets, hostnames, an address, and the PEM files of `--tls` and `--to-ca`.
 Out: GatewayClass, Gateway, HTTPRoute and Backends as YAML, with a Secret and a ConfigMap for the
-files. Targets with the same TLS settings are endpoints of one Backend; weights of the route make all
+files, and a route that redirects to HTTPS. Targets with the same protocol and TLS settings are endpoints of one Backend; weights of the route make all
 endpoints equal.
 Must never: connect to an HTTPS target without verification, or put the private key into `render(keys=False)`.
 """
@@ -15,7 +15,7 @@ import re
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -47,16 +47,22 @@ MAX_HOSTS = 16
 #: Backends of a rule (Gateway API).
 _MAX_BACKENDS = 16
 _NAME = "<--to>"
-_TARGET_FORMS = "allowed: http://HOST[:PORT], https://HOST[:PORT], HOST:PORT, unix:/PATH"
+_TARGET_FORMS = (
+    "allowed: http://HOST[:PORT], https://HOST[:PORT], h2c://HOST[:PORT], HOST:PORT, unix:/PATH"
+)
 _LISTEN_FORMS = "allowed: :PORT, IP:PORT, [IPV6]:PORT"
-_DEFAULT_PORTS = {"http": 80, "https": 443}
+_DEFAULT_PORTS: dict[str, int] = {"http": 80, "h2c": 80, "https": 443}
+#: Schemes of gRPC clients, and those of edgefast.
+_GRPC = {"grpc": "h2c", "grpcs": "https"}
+#: Core in the Gateway API, and cached by browsers.
+_MOVED = 301
 _LOCALHOST = "localhost"
 _LOOPBACK = "127.0.0.1"
 #: Bytes of a socket's path (unix(7)), without the terminating zero.
 _MAX_SOCKET = 107
 _PORT = re.compile(r"[0-9]{1,5}")
 
-Scheme = Literal["http", "https", "unix"]
+Scheme = Literal["http", "h2c", "https", "unix"]
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -76,6 +82,25 @@ class Target(msgspec.Struct, frozen=True):
         return {"fqdn": {"hostname": self.host, "port": self.port}}
 
 
+class _Group(NamedTuple):
+    """What the targets of one Backend have in common."""
+
+    server_name: str  # "" is without TLS
+    h2c: bool
+
+    def settings(self, ca: Path | None) -> dict[str, Any]:
+        """Return the fields of a Backend beside its endpoints."""
+        if self.h2c:
+            return {"protocol": "H2C"}
+        if not self.server_name:
+            return {}
+        tls: dict[str, Any] = {"hostname": self.server_name}
+        if ca is not None:
+            bundle = {"group": "", "kind": "ConfigMap", "name": "backend-ca"}
+            tls["caCertificateRefs"] = [bundle]
+        return {"tls": tls}
+
+
 class FilePair(msgspec.Struct, frozen=True):
     """`--tls`: the files of a certificate chain and its private key, PEM."""
 
@@ -90,6 +115,7 @@ class ReverseProxy(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()  # empty: all
     listen: Address
     tls: FilePair | None = None
+    redirect_port: int = 0  # of HTTP requests that are redirected to `listen`; 0: none
     ca: Path | None = None  # None: the authorities of the system
     rewrite_host: bool = False
     controller_name: str = DEFAULT_CONTROLLER_NAME  # of the GatewayClass
@@ -108,16 +134,18 @@ class ReverseProxy(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> str:
         """Return what is wrong with the targets, "" when nothing is."""
         everywhere = self.listen.host == EVERYWHERE
+        flags = {self.listen.port: "--listen", self.redirect_port: "--redirect-http"}
         for one in self.targets:
             here = _is_loopback(one.host) if everywhere else one.host == self.listen.host
-            if here and one.port == self.listen.port:
+            if here and one.scheme != "unix" and one.port in flags:
+                flag = flags[one.port]
                 return (
-                    f"{Address(one.host, one.port)} is the address of --listen, so requests would "
-                    "loop; use another port for --listen"
+                    f"{Address(one.host, one.port)} is the address of {flag}, so requests would "
+                    f"loop; use another port for {flag}"
                 )
         if len(self._groups()) > _MAX_BACKENDS:
             return (
-                f"the targets have {len(self._groups())} different certificate names "
+                f"the targets have {len(self._groups())} different protocols and certificate names "
                 f"(at most {_MAX_BACKENDS}); use a file with several rules"
             )
         return ""
@@ -146,14 +174,11 @@ class ReverseProxy(msgspec.Struct, frozen=True, kw_only=True):
         names = [f"backend-{at}" for at in range(1, len(groups) + 1)]
         names = names if len(names) > 1 else ["backend"]
         yield _make("gateway.networking.k8s.io/v1", "HTTPRoute", "edge", self._route(names))
-        for name, (server_name, targets) in zip(names, groups.items(), strict=True):
+        if self.redirect_port:
+            yield _make("gateway.networking.k8s.io/v1", "HTTPRoute", "redirect", self._redirect())
+        for name, (group, targets) in zip(names, groups.items(), strict=True):
             spec: dict[str, Any] = {"endpoints": [one.endpoint() for one in targets]}
-            if server_name:
-                spec["tls"] = {"hostname": server_name}
-                if self.ca is not None:
-                    spec["tls"]["caCertificateRefs"] = [
-                        {"group": "", "kind": "ConfigMap", "name": "backend-ca"}
-                    ]
+            spec |= group.settings(self.ca)
             yield _make("gateway.edge.io/v1alpha1", "Backend", name, spec)
         if self.ca is not None:
             yield _make_bundle(self.ca)
@@ -167,29 +192,48 @@ class ReverseProxy(msgspec.Struct, frozen=True, kw_only=True):
         if self.listen.host != EVERYWHERE:
             spec["addresses"] = [{"type": "IPAddress", "value": self.listen.host}]
         spec["listeners"] = [listener]
+        if self.redirect_port:
+            plain = {"name": "http", "protocol": "HTTP", "port": self.redirect_port}
+            spec["listeners"].append(plain)
         return _make("gateway.networking.k8s.io/v1", "Gateway", "edge", spec)
 
     def _route(self, names: list[str]) -> dict[str, Any]:
-        spec: dict[str, Any] = {"parentRefs": [{"name": "edge"}]}
-        if self.hosts:
-            spec["hostnames"] = list(self.hosts)
+        spec = self._attach("https" if self.redirect_port else "")
         groups = self._groups()
         references = []
-        for name, (server_name, targets) in zip(names, groups.items(), strict=True):
+        for name, (group, targets) in zip(names, groups.items(), strict=True):
             one: dict[str, Any] = {"group": "gateway.edge.io", "kind": "Backend", "name": name}
             if len(groups) > 1:
                 one["weight"] = len(targets)
-            if self.rewrite_host and server_name:
-                one["filters"] = [{"type": "URLRewrite", "urlRewrite": {"hostname": server_name}}]
+            if self.rewrite_host and group.server_name:
+                rewrite = {"hostname": group.server_name}
+                one["filters"] = [{"type": "URLRewrite", "urlRewrite": rewrite}]
             references.append(one)
         spec["rules"] = [{"backendRefs": references}]
         return spec
 
-    def _groups(self) -> dict[str, list[Target]]:
-        """Return the targets of each Backend, by the name in their certificate; "" is without TLS."""
-        groups: dict[str, list[Target]] = {}
+    def _redirect(self) -> dict[str, Any]:
+        """Return the `spec` of the route that redirects HTTP requests to the listener of HTTPS."""
+        spec = self._attach("http")
+        redirect = {"scheme": "https", "port": self.listen.port, "statusCode": _MOVED}
+        spec["rules"] = [{"filters": [{"type": "RequestRedirect", "requestRedirect": redirect}]}]
+        return spec
+
+    def _attach(self, listener: str) -> dict[str, Any]:
+        """Return the beginning of the `spec` of a route; `listener` "" is the only one."""
+        parent = {"name": "edge"}
+        if listener:
+            parent["sectionName"] = listener
+        spec: dict[str, Any] = {"parentRefs": [parent]}
+        if self.hosts:
+            spec["hostnames"] = list(self.hosts)
+        return spec
+
+    def _groups(self) -> dict[_Group, list[Target]]:
+        """Return the targets of each Backend."""
+        groups: dict[_Group, list[Target]] = {}
         for one in self.targets:
-            groups.setdefault(one.server_name, []).append(one)
+            groups.setdefault(_Group(one.server_name, one.scheme == "h2c"), []).append(one)
         return groups
 
 
@@ -212,7 +256,11 @@ def parse_target(text: str, server_name: str = "") -> Target:
             "edgefast forwards the Authorization header of the client"
         )
     if parts.scheme not in _DEFAULT_PORTS:
-        raise ValueError(f'"{text}": scheme "{parts.scheme}" is not supported ({_TARGET_FORMS})')
+        instead = _GRPC.get(parts.scheme)
+        fix = f"; use {instead}://{parts.netloc} for gRPC" if instead else ""
+        raise ValueError(
+            f'"{text}": scheme "{parts.scheme}" is not supported ({_TARGET_FORMS}){fix}'
+        )
     if parts.path not in ("", "/") or "?" in text or "#" in text:
         raise ValueError(
             f'"{text}": a path, query or fragment is not supported ({_TARGET_FORMS}); '
@@ -223,10 +271,10 @@ def parse_target(text: str, server_name: str = "") -> Target:
         raise ValueError(f'"{text}": port is missing ({_TARGET_FORMS})')
     host = host or (_LOCALHOST if "://" not in text else "")
     host = _check_host(text, host)
-    scheme: Scheme = "https" if parts.scheme == "https" else "http"
+    scheme: Scheme = parts.scheme  # type: ignore[assignment] # a key of _DEFAULT_PORTS
     port = _DEFAULT_PORTS[scheme] if port is None else port
     address = _LOOPBACK if host == _LOCALHOST else host
-    if scheme == "http":
+    if scheme != "https":
         return Target(scheme, address, port)
     if not server_name and netaddr.read_address(host) is not None:
         raise ValueError(

@@ -97,7 +97,11 @@ def _hide_access(rule: ir.AccessRule) -> ir.AccessRule:
 def _hide_question(requested: ir.ExtAuth | None) -> ir.ExtAuth | None:
     if requested is None:
         return None
-    return _replace(requested, path_override=show_query(requested.path_override))
+    return _replace(
+        requested,
+        path_override=show_query(requested.path_override),
+        path_template=show_query(requested.path_template),
+    )
 
 
 def hide_ops(ops: ir.HeaderOps | None) -> ir.HeaderOps | None:

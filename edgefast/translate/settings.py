@@ -56,6 +56,7 @@ class IngressSettings(msgspec.Struct, frozen=True, kw_only=True):
     https_port: int = 443
     config_map: str = ""  # "namespace/name"; "" finds the ConfigMap of ingress-nginx by its name
     certificate: str = ""  # "namespace/name" of the Secret for hosts without a certificate
+    additional_certificate: str = ""  # the same with another type of key
     edge_proxy: str = ""  # cluster: EdgeProxy of the fleet, in the controller's namespace
     publish: bool = False  # cluster: addresses are written to the statuses of Ingresses
     #: Secrets that are not there, by (namespace, name), with the names of their certificates: a conversion assumes them.
@@ -173,7 +174,7 @@ def _ingress_from(
     found = config.ingress
     if not found.enabled:
         return IngressSettings()
-    source, secret = found.config_map, found.certificate
+    source, secret, other = found.config_map, found.certificate, found.additional_certificate
     return IngressSettings(
         enabled=True,
         classes=tuple(sorted(one for one in found.adopt_classes if "/" not in one)),
@@ -185,6 +186,7 @@ def _ingress_from(
         https_port=found.ports.https,
         config_map=f"{source.namespace}/{source.name}" if source is not None else "",
         certificate=f"{secret.namespace}/{secret.name}" if secret is not None else "",
+        additional_certificate=f"{other.namespace}/{other.name}" if other is not None else "",
         edge_proxy=found.edge_proxy or "",
         publish=found.publish_status,
     )

@@ -197,6 +197,8 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
         for paths in (
             *({}, {"path": "/a"}, {"pathOverride": "/a"}),
             {"path": "/a", "pathOverride": "/b"},
+            {"pathTemplate": "/{method}"},
+            {"pathOverride": "/b", "pathTemplate": "/{method}"},
         )
     ],
     HTTPRouteFilterSpec: [

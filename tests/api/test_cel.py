@@ -132,9 +132,10 @@ DOCUMENTS: dict[type, list[Document]] = {
     ],
     BackendTLS: [{}, {"hostname": "a.example"}, {"hostname": "127.0.0.1"}],
     BackendSpec: [
-        {"endpoints": ends, **tls}
+        {"endpoints": ends, **tls, **protocol}
         for ends in ([_A], [_A, _A], [_A, _B], [_A, _IP], [_IP, _A], [_IP])
         for tls in ({}, {"tls": {}}, {"tls": {"hostname": "a.example"}})
+        for protocol in ({}, {"protocol": "H2C"})
     ],
     RateLimitFilterSpec: [
         {"type": "Global"},

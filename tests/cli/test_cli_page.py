@@ -31,6 +31,9 @@ def _commands(
         assert command is not None
         if command.hidden:
             continue
+        command._help_option = (
+            None  # click keeps that of the first context, which may be another test's
+        )
         inner = click.Context(command, info_name=name, parent=context)
         if isinstance(command, click.Group):
             yield from _commands(command, name, context)

@@ -125,7 +125,7 @@ def test_no_file_is_overwritten(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_refused_annotation_is_an_exit_status(folder: Path) -> None:
-    done = _convert(folder, {"limit-rate": "5"})
+    done = _convert(folder, {"app-root": "/$x"})
     assert (done.status, "1 refused" in done.err) == (1, True)
 
 

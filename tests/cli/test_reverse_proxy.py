@@ -152,6 +152,7 @@ spec:
         ("--to", "https://a.example.com", "--to", "https://b.example.com:8443", "--rewrite-host"),
         ("--to", "https://192.0.2.1", "--to-server-name", "a.example.com", "--to-ca", "ca.pem"),
         ("--to", ":3000", "--to", "https://a.example.com", "--to", "https://localhost:3001"),
+        ("--to", "h2c://a.example.com:9000", "--to", "h2c://[2001:db8::1]", "--to", ":9000"),
     ],
 )
 def test_a_file_of_the_printed_objects_has_the_same_table(
@@ -172,6 +173,38 @@ def test_https_targets_are_verified_and_balanced(folder: Path) -> None:
     assert seen == [("a.example.com", ""), ("b.example.com", ""), None]
     (host,) = fleet.virtual_hosts
     assert sorted(one.weight for one in host.rules[0].backends) == [1, 1, 2]
+
+
+def test_h2c_targets_have_a_backend_of_their_own() -> None:
+    targets = tuple(
+        map(parse_target, ("h2c://a.example.com", "http://a.example.com", "h2c://localhost:1"))
+    )
+    fleet, _ = compile_files([], ReverseProxy(targets=targets, listen=Address(EVERYWHERE, 8080)))
+    assert [(one.protocol, len(one.endpoints)) for one in fleet.clusters] == [("h2", 2), ("http1", 1)]  # fmt: skip
+
+
+def test_http_requests_are_redirected_to_https(folder: Path) -> None:
+    arguments = ("--to", ":3000", "--host", "shop.example.com", "--tls", "cert.pem,key.pem")
+    outcome = show(*arguments, "--listen", "127.0.0.1:443", "--redirect-http", ":80")
+    assert outcome.status == 0, outcome.err
+    file = folder / "gateway.yaml"
+    file.write_text(outcome.out)
+    proxy = ReverseProxy(
+        targets=(parse_target(":3000"),),
+        hosts=("shop.example.com",),
+        listen=Address("127.0.0.1", 443),
+        redirect_port=80,
+        tls=FilePair(Path("cert.pem"), Path("key.pem")),
+    )
+    fleet, version = compile_files([], proxy)
+    command = next(line for line in outcome.out.splitlines() if line.startswith("#   "))
+    subprocess.run(["sh", "-euc", command.removeprefix("#   ")], check=True, cwd=folder)
+    assert compile_files([file, folder / "certificate.yaml"])[1] == version
+    assert [(one.port, one.protocol) for one in fleet.listeners] == [(80, "HTTP"), (443, "HTTPS")]
+    assert [(one.hostname, one.listener, len(one.rules)) for one in fleet.virtual_hosts] == [
+        ("shop.example.com", "default/edge/http", 1),
+        ("shop.example.com", "default/edge/https", 1),
+    ]
 
 
 def test_the_private_key_is_not_printed(folder: Path) -> None:
@@ -244,6 +277,23 @@ def test_a_renewed_certificate_is_applied_and_a_broken_one_is_not(folder: Path) 
         ("--to :1 --tls cert.pem,no.pem", ("'--tls'", "no.pem: No such file")),
         ("--to :1 --tls cert.pem,other.pem", ("'--tls'", "other.pem does not belong to cert.pem")),
         ("--to :1 --tls key.pem,key.pem", ("'--tls'", "not a PEM certificate chain")),
+        ("--to grpc://a:9000", ("'--to'", "use h2c://a:9000 for gRPC")),
+        ("--to grpcs://a", ("'--to'", "use https://a for gRPC")),
+        ("--to :1 --redirect-http :80", ("--redirect-http needs --tls CERT,KEY",)),
+        ("--to :1 --tls cert.pem,key.pem --redirect-http 80", ("'--redirect-http'", "write :80")),
+        (
+            "--to :1 --tls cert.pem,key.pem --redirect-http :8443",
+            ("'--redirect-http'", "8443 is the port of --listen"),
+        ),
+        (
+            "--to :1 --tls cert.pem,key.pem --redirect-http 127.0.0.1:80",
+            ("'--redirect-http'", "127.0.0.1 is not the address of --listen", "write :80"),
+        ),
+        (
+            "--to :80 --tls cert.pem,key.pem --redirect-http :80",
+            ("'--to'", "would loop", "another port for --redirect-http"),
+        ),
+        ("-f gateway.yaml --redirect-http :80", ("--redirect-http needs --to",)),
         ("--to :1 --to-ca ca.pem", ("--to-ca needs an https target",)),
         ("--to :1 --rewrite-host", ("--rewrite-host needs an https target",)),
         ("--to https://a --to-ca key.pem", ("'--to-ca'", "not a PEM bundle")),
@@ -258,7 +308,7 @@ def test_a_renewed_certificate_is_applied_and_a_broken_one_is_not(folder: Path) 
         ("--to :1 " + "--host a " * 17, ("'--host'", "given 17 times (at most 16)")),
         (
             " ".join(f"--to https://a{number}.example.com" for number in range(17)),
-            ("'--to'", "17 different certificate names (at most 16)"),
+            ("'--to'", "17 different protocols and certificate names (at most 16)"),
         ),
     ],
 )

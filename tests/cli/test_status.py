@@ -163,26 +163,37 @@ def test_ingresses_are_listed_in_place_of_the_objects_that_serve_them() -> None:
         "type": "virtual_host",
         "rules": [{"route": made}],
     }
-    objects = {"ingresses": [{"name": "app/shop", "class": "nginx"}]}
-    dump = {**DUMP, "listeners": [listener], "virtual_hosts": [host], "objects": objects}
+    any_host = {
+        "name": "edge/Ingress/http/*",
+        "type": "virtual_host",
+        "rules": [{"route": "app/any.Ingress-http"}],
+    }
+    names = ("app/any", "app/canary", "app/shop")
+    objects = {"ingresses": [{"name": one, "class": "nginx"} for one in names]}
+    dump = {**DUMP, "listeners": [listener], "virtual_hosts": [host, any_host], "objects": objects}
     dump["problems"] = []
     with AdminServer({**ANSWERS, "/dump": dump}) as server:
         done = call("status", "--admin", server.address, "--interval", "0", "-o", "json")
     told = orjson.loads(done.out)
-    assert told["ingresses"] == [
-        {"name": "app/shop", "ingress_class": "nginx", "hostnames": ["shop.test"], "addresses": []}
+    assert [(one["name"], one["hostnames"]) for one in told["ingresses"]] == [
+        ("app/any", ["*"]),
+        ("app/canary", []),
+        ("app/shop", ["shop.test"]),
     ]
+    assert told["ingresses"][2]["ingress_class"] == "nginx"
     assert (told["gateways"], told["listeners"], told["routes"]) == ([], [], [])
     rates = [
         Rate(route=one, requests_per_second=2.0, error_share=0.0, p50_ms=1.0, p99_ms=1.0)
         for one in (made, "app/shop.Ingress-https-shop.test")
     ]
     row = IngressRow(name="app/shop", ingress_class="nginx", hostnames=("shop.test",))
-    screen = StatusReport(source="x", ingresses=(row,), seconds=1.0, traffic=tuple(rates))
+    canary = IngressRow(name="app/canary", ingress_class="nginx")
+    screen = StatusReport(source="x", ingresses=(row, canary), seconds=1.0, traffic=tuple(rates))
     lines = list(render_screen(screen))
-    assert "1 Ingress" in lines[0]
+    assert "2 Ingress" in lines[0]
     assert [one.split() for one in lines if one.startswith("app/")] == [
-        ["app/shop", "nginx", "shop.test", "-", "4"]
+        ["app/shop", "nginx", "shop.test", "-", "4"],
+        ["app/canary", "nginx", "-", "-", "0"],
     ]
 
 

@@ -1,4 +1,4 @@
-"""The commands for a cluster in docs/getting-started.md and docs/guides/kubernetes.md are run, in order, in a real cluster; outputs are compared."""
+"""The commands for a cluster in docs/getting-started.md, docs/guides/kubernetes.md and docs/guides/containers.md are run, in order, in a real cluster; outputs are compared."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ def reader(world: World, tmp_path: Path) -> Iterator[Reader]:
         world.admin.wait_gone(f"/api/v1/namespaces/{SYSTEM}", 120)
 
 
-@pytest.mark.parametrize("page", ["docs/getting-started.md", "docs/guides/kubernetes.md"])
+@pytest.mark.parametrize(
+    "page", ["docs/getting-started.md", "docs/guides/kubernetes.md", "docs/guides/containers.md"]
+)
 def test_commands_for_a_cluster_do_what_they_show(reader: Reader, page: str) -> None:
     blocks = read_blocks((ROOT / page).read_text(), "cluster")
     assert len(blocks) >= 2

@@ -111,6 +111,14 @@ VALUES: dict[str, Values] = {
         },
         "kubernetesClusterDomain": "k8s.example",
     },
+    "digests": {
+        "deployment": {
+            "edgeGateway": {"image": {"tag": "2", "digest": f"sha256:{'c' * 64}"}},
+        },
+        "proxy": {
+            "image": {"tag": f"2@sha256:{'d' * 64}", "digest": f"sha256:{'e' * 64}"},
+        },
+    },
     "services": {
         "service": {"annotations": {"a": "b"}},
         "metricsService": {"annotations": {"prometheus.io/scrape": "true"}},

@@ -21,6 +21,7 @@ from cluster.world.node.settings import Image
 from cluster.world.pki import Pki
 from cluster.world.waiting import wait_until
 from cluster.world.world import World
+from edgefast import __version__
 
 ROTATIONS = 8
 SECURE = "secure.example"
@@ -96,7 +97,7 @@ def test_an_upgrade_from_the_release_before_and_back(site: UnderLoad, old_kinds:
             site.admin.apply(*kinds(tag))
             assert ("via" in _http(site.admin.get(old_kinds))) == (tag != OLD)
             site.made.helm("upgrade", **images_of(tag))
-            wanted = "edgefast:0.1.0" if not tag else f"edgefast:{tag}"
+            wanted = f"edgefast:{tag or __version__}"
             # The new controller rolls the proxies, which read none of the tables of the old one.
             wait_until(lambda wanted=wanted: formats(site) == {wanted}, 120)  # type: ignore[misc]
             site.world.workloads.wait_rollout(site.namespace, site.fleet)

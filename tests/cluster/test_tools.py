@@ -11,6 +11,7 @@ from cluster.tools.build import MODULES, PROGRAMS, build
 from cluster.tools.missing import MissingTool, built, debian
 from cluster.tools.versions import (
     CERT_MANAGER,
+    ENVOY_GATEWAY,
     GATEWAY_API,
     GHZ,
     GRPC,
@@ -19,6 +20,7 @@ from cluster.tools.versions import (
     HELM,
     HYDRA,
     KUBERNETES,
+    NEWEST_GATEWAY_API,
     PEBBLE,
 )
 
@@ -29,6 +31,9 @@ from cluster.tools.versions import (
         ("kubernetes", "k8s.io/kubernetes", KUBERNETES),
         ("conformance", "sigs.k8s.io/gateway-api", GATEWAY_API),
         ("conformance", "sigs.k8s.io/gateway-api/conformance", GATEWAY_API),
+        ("conformance_newest", "sigs.k8s.io/gateway-api", NEWEST_GATEWAY_API),
+        ("conformance_newest", "sigs.k8s.io/gateway-api/conformance", NEWEST_GATEWAY_API),
+        ("envoygateway", "github.com/envoyproxy/gateway", ENVOY_GATEWAY),
         ("helm", "helm.sh/helm/v4", HELM),
         ("h2spec", "github.com/summerwind/h2spec", H2SPEC),
         ("grpc", "google.golang.org/grpc", GRPC),

@@ -163,7 +163,9 @@ def test_a_canary_without_known_endpoints_is_converted() -> None:
         ({"limit-rps": "many"}, "limit-rps", "refused"),
         ({"limit-rps": "1", "limit-whitelist": "here"}, "limit-whitelist", "refused"),
         ({"whitelist-source-range": "here"}, "whitelist-source-range", "refused"),
-        ({"limit-rate": "1"}, "limit-rate", "refused"),
+        ({"limit-rate": "1"}, "limit-rate", "same"),
+        ({"limit-rate": "x"}, "limit-rate", "same"),
+        ({"app-root": "/$x"}, "app-root", "refused"),
         ({"custom-http-errors": "404"}, "custom-http-errors", "same"),
         ({"proxy-connect-timeout": "9"}, "proxy-connect-timeout", "same"),
         ({"proxy-cookie-path": "/ /a/"}, "proxy-cookie-path", "same"),
@@ -171,6 +173,7 @@ def test_a_canary_without_known_endpoints_is_converted() -> None:
         ({"load-balance": "ewma"}, "load-balance", "differs"),
         ({"auth-url": "http://auth.test"}, "auth-url", "same"),
         ({"backend-protocol": "HTTPS"}, "backend-protocol", "same"),
+        ({"proxy-ssl-secret": "default/gone"}, "proxy-ssl-secret", "refused"),
         ({"auth-url": "http://$host/auth"}, "auth-url", "refused"),
     ],
 )

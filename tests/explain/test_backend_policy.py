@@ -19,7 +19,7 @@ pytestmark = pytest.mark.pure
 #: Leaves that are settled before a request has a backend, or are about its answer to the client.
 OF_REQUESTS = {
     *("body_size", "request_timeout", "idle_timeout"),
-    *("fault", "override", "compression", "session"),
+    *("fault", "override", "compression", "bandwidth", "session"),
 }
 
 

@@ -74,6 +74,16 @@ RANGES = (
 )
 LOGIN = "Basic " + base64.b64encode(b"user:secret").decode()
 WRONG = "Basic " + base64.b64encode(b"user:wrong").decode()
+#: Lines of configuration-snippet, in forms that test_snippet_against_nginx.py has, too.
+SNIPPETS = (
+    "return 418;",
+    "return 307 https://s.test$request_uri;",
+    'if ($host = "a.test") { return 302 https://s.test/x; }',
+    "if ($request_method !~ ^(GET|HEAD)$) { return 405; }",
+    'if ($http_x_forwarded_proto != "https") { return 308 https://$host$request_uri; }',
+    'if ($http_x_forwarded_proto = "http") { return 404; }\nif ($scheme = https) { return 403; }',
+    "if ($http_x_forwarded_proto ~* ^HTTPS$) { return 410; }\nreturn 204;",
+)
 
 
 class Generator:
@@ -107,7 +117,7 @@ class Generator:
             if re.fullmatch(r"/[a-zA-Z0-9/._-]+", path.get("path", ""))
         ]
         found = standard_objects() + made
-        if self._chance(0.3):
+        if self._chance(0.45):
             found.append(self._configuration())
         self._random.shuffle(found)
         return found
@@ -288,6 +298,8 @@ class Generator:
                 {"permanent-redirect": "/new/place", "relative-redirects": "true"},
                 {"temporal-redirect": "/new/place", "from-to-www-redirect": "true"},
                 {"temporal-redirect": "https://t.test/", "permanent-redirect": "https://p.test/"},
+                {"temporal-redirect": "https://t.test$request_uri"},
+                {"permanent-redirect": "https://$host/new?to=$request_uri"},
             )
         )  # fmt: skip
 
@@ -319,7 +331,12 @@ class Generator:
         pick = self._random.choice
         found = {
             "auth-url": pick(
-                ("http://auth.web:8080/check", "http://auth.web/a?b=c", "http://$host/auth")
+                (
+                    "http://auth.web:8080/check",
+                    "http://auth.web/a?b=c",
+                    "http://$host/auth",
+                    "http://auth.web/$request_method/$host?s=$scheme&u=$request_uri",
+                )
             )
         }
         if self._chance(0.05):
@@ -390,7 +407,7 @@ class Generator:
                 {"upstream-vhost": "inner.test"},
                 {"proxy-body-size": pick(("10", "1k", "0", "8m", "x"))},
                 {"custom-headers": pick(("web/headers", "web/headers", "web/missing"))},
-                {"configuration-snippet": "return 418;"},
+                *[{"configuration-snippet": one} for one in SNIPPETS],
                 {"disable-proxy-intercept-errors": "true", "custom-http-errors": "404,403"},
             )
         )
@@ -419,6 +436,10 @@ class Generator:
         more = random_setting(self._responses_random)
         options |= more
         names += more
+        allowed = ("allow-snippet-annotations", "annotations-risk-level")
+        options |= dict(zip(allowed, ("true", "Critical"), strict=True))
+        if self._chance(0.6):
+            names += allowed
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",

@@ -355,6 +355,7 @@ class _Render:
     def _rewrite_phase(self, location: Location) -> None:
         """Return, redirects, the rewrite and the pass: what the rewrite module and Lua do in this order."""
         settings, put = location.settings, self._put
+        put(settings.snippet)
         if settings.redirect_url:
             put(f"return {settings.redirect_code} {settings.redirect_url};")
         rewrite = ""

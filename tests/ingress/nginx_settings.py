@@ -67,6 +67,7 @@ class Settings:
     global_auth: bool = True
     body_size: str = "1m"
     redirect_url: str = ""
+    snippet: str = ""
     redirect_code: int = 0
     from_to_www: bool = False
     relative: bool = False
@@ -181,6 +182,8 @@ def _read(reader: _Reader, config: dict[str, str]) -> Settings:
         "proxy-body-size", "1m"
     )
     _read_redirect(reader, found)
+    if config.get("allow-snippet-annotations") == "true":
+        found.snippet = reader.values.get(_PREFIX + "configuration-snippet", "")
     _read_rewrite(reader, found, config)
     found.satisfy = (reader.get("satisfy", r"\s*(any|all)\s*") or "").strip()
     found.port_in_redirect = reader.bool(
@@ -338,7 +341,7 @@ def _read_redirect(reader: _Reader, found: Settings) -> None:
     from_to_www = reader.bool("from-to-www-redirect", False, fatal=True)
     relative = reader.bool("relative-redirects", False, fatal=True)
     for kind, last, default in (("temporal", 307, 302), ("permanent", 308, 301)):
-        url = reader.get(f"{kind}-redirect", rf"[{_PLAIN},\?&=]*", fatal=True)
+        url = reader.get(f"{kind}-redirect", rf"[{_PLAIN}, \?&=\$]*", fatal=True)
         code = reader.int(f"{kind}-redirect-code", 0, fatal=True)
         if url is None:
             continue

@@ -10,6 +10,7 @@ import copy
 import re
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -77,6 +78,7 @@ CLOSING_SETTINGS = {
 CLOSING_ANNOTATIONS: tuple[dict[str, str], ...] = (
     {"rewrite-target": "https://$1.else.test/"},
     {"auth-url": "http://$host/check"},
+    {"auth-url": "http://auth.web/check?t=$arg_t"},
     {"auth-url": "http://auth.web/check", "auth-signin": "https://in.test/$args"},
 )
 #: Headers of the authentication service, which an explanation leaves open.
@@ -354,12 +356,12 @@ def evaluate(objects: Objects) -> Evaluator:
 
 
 def is_refused(location: Location, objects: NaiveObjects) -> bool:
-    """An auth-url with variables, outside no-auth-locations."""
+    """An auth-url with a variable in its host, outside no-auth-locations."""
     external = external_of(location, objects)
     listed = objects.setting("no-auth-locations", "/.well-known/acme-challenge").split(",")
     if any(location.path.startswith(one) for one in listed):
         return False
-    return external is not None and "$" in external.url
+    return external is not None and "$" in urlsplit(external.url).netloc
 
 
 HOW: dict[str, Any] = {

@@ -39,6 +39,13 @@ SNIPPETS = {
     "moved": "return 301 https://else.test/b?c=d;\nadd_header X-A b always;",
     "seen": "return 303 http://else.test;",
     "gone": "return 410;\ndeny all;",
+    "whole": "return 301 https://else.test$request_uri;",
+    "named": 'if ($host = "named.test") { return 302 https://else.test$request_uri; }',
+    "other": 'if ($host = "named.test") { return 302 https://else.test$request_uri; }',
+    "shape": 'if ($host ~* "^SHAPE\\.") { return 403; }\nadd_header X-A b always;',
+    "method": "if ($request_method !~ ^(POST|PUT)$ ) { return 405; }\ndeny all;",
+    "tenant": 'if ($http_x_tenant != "shop") { return 404; }\nreturn 410;',
+    "agent": "if ($http_x_tenant ~ s.o) { return 307 https://$host/a; }\nif ($scheme = http) { return 409; }",
     "empty": "return 204;",
     "quiet": "# nothing\naccess_log off;\nproxy_buffering off;",
 }
@@ -88,8 +95,9 @@ def answer(message: Message) -> bytes:
 
 def ask(port: int, name: str, status: int, origin: RecordingOrigin) -> Seen:
     """One request; what its client and its backend get."""
+    method, headers = ("GET", []) if status == 200 else ("POST", [("X-Tenant", "shop")])
     with Client(("127.0.0.1", port)) as client:
-        found = client.request("GET", f"/{status}", host=f"{name}.test")
+        found = client.request(method, f"/{status}?a=b", host=f"{name}.test", headers=headers)
     origin.turn()
     sent = origin.take().messages
     tenants = [value for one in sent for value in one.values(b"x-tenant")]

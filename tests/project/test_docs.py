@@ -148,10 +148,19 @@ def test_values_on_command_lines_are_sound() -> None:
 
 
 @pytest.mark.pure
-def test_images_have_the_version_of_the_chart() -> None:
-    text = (ROOT / "docs" / "guides" / "kubernetes.md").read_text()
-    tags = re.findall(r"registry\.example/edgefast(?:-controller)?:(\S+)", text)
-    assert tags and set(tags) == {__version__}
+def test_pages_and_examples_name_the_version() -> None:
+    """edgefast/__init__.py has the version; the tests of the chart and of CHANGELOG.md compare theirs with it."""
+    paths = [
+        ROOT / "README.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "examples").rglob("*.yaml"),
+    ]
+    tags = {}
+    for path in paths:
+        for tag in re.findall(r"\bedgefast(?:-controller)?:(\d[\d.]*\d)", path.read_text()):
+            tags.setdefault(tag, path)
+    assert set(tags) == {__version__}, tags
+    assert f"\n| release | {__version__};" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.pure

@@ -326,6 +326,13 @@ class GatewayIngress(Element, frozen=True, kw_only=True):
             description="Secret with the certificate for hosts without one. Absent: TLS handshakes for these hosts fail."
         ),
     ] = None
+    additional_certificate: Annotated[
+        IngressCertificate | None,
+        Meta(
+            description="Secret with a second certificate for hosts without one, of another type of key: ECDSA beside RSA. Each client "
+            "gets the one that it supports."
+        ),
+    ] = None
     edge_proxy: Annotated[
         DNSSubdomain | None,
         Meta(

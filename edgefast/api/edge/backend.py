@@ -7,7 +7,7 @@ Must never: resolve a name or open a socket.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -98,6 +98,10 @@ class BackendTLS(Element, frozen=True, kw_only=True):
     ] = False
 
 
+#: Protocols that a Backend can name, with the words of an XBackend.
+BackendProtocol = Literal["H2C"]
+
+
 class BackendSpec(Element, frozen=True, kw_only=True):
     """`spec` of a Backend."""
 
@@ -110,6 +114,14 @@ class BackendSpec(Element, frozen=True, kw_only=True):
         ),
     ]
     tls: Annotated[BackendTLS | None, Meta(description="TLS settings. Absent: no TLS.")] = None
+    protocol: Annotated[
+        BackendProtocol | None,
+        Meta(
+            description="Protocol of requests of HTTPRoutes. H2C: HTTP/2 without TLS. Absent: HTTP/1.1; with "
+            "tls, HTTP/2 if the endpoint supports it (ALPN). Requests of GRPCRoutes always use HTTP/2. "
+            "TCPRoutes, TLSRoutes and UDPRoutes to a Backend with a protocol are refused."
+        ),
+    ] = None
     proxy_protocol: Annotated[
         ProxyProtocol | None,
         Meta(

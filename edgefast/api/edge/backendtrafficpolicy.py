@@ -148,6 +148,42 @@ class Compressor(Element, frozen=True, kw_only=True):
     zstd: Annotated[Encoder | None, Meta(description="No settings.")] = None
 
 
+class BandwidthRate(Element, frozen=True, kw_only=True):
+    """Bytes per time."""
+
+    value: Annotated[Size, Meta(description="Bytes in one unit, 1 to 1Ti.")]
+    unit: Annotated[Literal["Second", "Minute", "Hour"], Meta(description="The unit of time.")]
+
+
+class ResponseBandwidth(Element, frozen=True, kw_only=True):
+    """A bandwidth limit of responses."""
+
+    limit: Annotated[
+        BandwidthRate,
+        Meta(
+            description="Rate of a response body, counted as the backend sends it. The bytes of one second can pass at once."
+        ),
+    ]
+    scope: Annotated[
+        Literal["Response"],
+        Meta(
+            description="Response: each response has a limit of its own. Responses never share a limit."
+        ),
+    ]
+    unlimited_bytes: Annotated[
+        Size | None,
+        Meta(description="First bytes of a response without a limit, at most 1Ti. Absent: none."),
+    ] = None
+
+
+class BandwidthLimit(Element, frozen=True, kw_only=True):
+    """Bandwidth limits."""
+
+    response: Annotated[
+        ResponseBandwidth, Meta(description="Limit of response bodies. WebSockets have no limit.")
+    ]
+
+
 class RequestBuffer(Element, frozen=True, kw_only=True):
     """The largest body of a request."""
 
@@ -240,6 +276,9 @@ class BackendTrafficPolicySpec(Element, frozen=True, kw_only=True):
     compression: Annotated[
         Annotated[tuple[Compressor, ...], Meta(max_length=3)] | None,
         Meta(description="The older name of `compressor`. Set only one of the two."),
+    ] = None
+    bandwidth_limit: Annotated[
+        BandwidthLimit | None, Meta(description="Limits the bandwidth of responses.")
     ] = None
     load_balancer: Annotated[
         LoadBalancer | None, Meta(description="Selects the endpoint of a backend for each request.")

@@ -29,6 +29,7 @@ from edgefast.api.model.fields import (
     Resource,
     expects,
 )
+from edgefast.api.model.location_template import CHECK_PATH_PATTERN
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.reference import BackendObjectReference, BackendRef
 
@@ -195,6 +196,22 @@ class ExtAuthHTTP(Element, frozen=True, kw_only=True):
         ]
         | None,
         Meta(description="Replaces the request's path and query."),
+    ] = None
+    path_template: Annotated[
+        Annotated[
+            str,
+            Meta(
+                max_length=1024,
+                pattern=CHECK_PATH_PATTERN,
+                extra=expects("a path such as /verify?uri={escapedTarget}"),
+            ),
+        ]
+        | None,
+        Meta(
+            description="Replaces the request's path and query by a text with at most 8 variables: {method}, {scheme}, {host} (name in "
+            "Host), {authority} (Host with its port), {target} (path and query as the client sent them), {escapedTarget} (as a value in "
+            "a query), {path} and {query}."
+        ),
     ] = None
     headers_to_backend: Annotated[
         HeaderNames,

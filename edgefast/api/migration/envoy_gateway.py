@@ -149,8 +149,9 @@ ENVOY_GATEWAY = Project(
                     "BackendTrafficPolicy spec.circuitBreaker, for all routes and workers of a "
                     "proxy together; maxParallelRetries and retryBudget both apply"
                 ),
-                "bandwidthLimit": unsupported(
-                    "edgefast does not throttle bandwidth; RateLimitFilter spec.global counts requests"
+                "bandwidthLimit": supported(
+                    "BackendTrafficPolicy spec.bandwidthLimit.response with scope Response: each response has its own limit, and no limit is "
+                    "shared"
                 ),
                 "admissionControl": unsupported(
                     "edgefast does not reject requests by a failure rate"
@@ -168,6 +169,12 @@ ENVOY_GATEWAY = Project(
                 ),
             },
             inner={
+                "bandwidthLimit.request": unsupported(
+                    "edgefast limits the bandwidth of responses only"
+                ),
+                "bandwidthLimit.response.responseTrailers": unsupported(
+                    "responses with a bandwidth limit get no trailers of edgefast"
+                ),
                 "healthCheck.active.healthCheckLog": supported(
                     "the log of the proxy names endpoints that fail their check, and that recover"
                 ),

@@ -15,7 +15,7 @@ _FASTCGI = "edgefast does not support FastCGI"
 _COOKIE = "BackendTrafficPolicy spec.sessionPersistence.cookie"
 _LASTS = "BackendTrafficPolicy spec.sessionPersistence.absoluteTimeout with lifetimeType Permanent, sent as Max-Age"
 _LOCATION = r"HTTPRouteFilter spec.responseRewrite.locations: text, or an expression (RE2, \1 in place of $1); {scheme} and {host} are those of the request"
-_SLOW = "edgefast does not throttle bandwidth; RateLimitFilter spec.global counts requests"
+_RATE = "BackendTrafficPolicy spec.bandwidthLimit.response"
 _SUBSETS = "a key finds one endpoint"
 _SUITES = "cipher suites and versions (TLS 1.2 and 1.3) are fixed"
 
@@ -200,8 +200,8 @@ OTHERS: Mapping[str, FieldMapping] = {
     "proxy-buffers-number": unsupported(_BUFFERS),
     "proxy-busy-buffers-size": unsupported(_BUFFERS),
     "proxy-max-temp-file-size": unsupported(_BUFFERS),
-    "limit-rate": unsupported(_SLOW),
-    "limit-rate-after": unsupported(_SLOW),
+    "limit-rate": supported(f"{_RATE}.limit, in bytes: 1 is 1Ki"),
+    "limit-rate-after": supported(f"{_RATE}.unlimitedBytes"),
     "http2-push-preload": unsupported("edgefast does not push; browsers no longer support it"),
     # Copies.
     "mirror-target": supported(

@@ -87,7 +87,8 @@ _ACCESS = """
 | EnvoyProxy `bootstrap`, `extraArgs`, `filterOrder` | no equivalent: edgefast does not use Envoy |
 | Backend of `gateway.envoyproxy.io` | [Backend](../backends.md#backend) of `gateway.edge.io`: `endpoints` are the same. Set `extensionApis.enableBackend` |
 | Backend `tls.insecureSkipVerify` | Backend [`spec.tls.insecureSkipVerify`](../tls.md#without-verification) |
-| Backend `type: DynamicResolver`, `fallback`, `appProtocols` | no equivalent |
+| Backend `appProtocols: [gateway.envoyproxy.io/h2c]` | Backend [`spec.protocol: H2C`](../../reference/backend.md) |
+| Backend `type: DynamicResolver`, `fallback`, other `appProtocols` | no equivalent |
 
 The fields below these can differ: `edgefast check` names each field that an EdgeProxy or a Backend does not have.
 

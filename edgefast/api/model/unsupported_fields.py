@@ -68,7 +68,9 @@ UNSERVED: dict[str, dict[str, Closes]] = {
     # Whoever sets a limit relies on it; how a backend is spoken to decides neither who gets in nor where requests go.
     "BackendTrafficPolicy": {
         **_under("spec", "object", "targetRef", "targetSelectors"),
-        **_under("spec", "object", "admissionControl", "bandwidthLimit", "rateLimit"),
+        **_under("spec", "object", "admissionControl", "rateLimit"),
+        "spec.bandwidthLimit.request": "object",
+        "spec.bandwidthLimit.response.responseTrailers": "nothing",
         **_under("spec", "object", "httpUpgrade", "proxyProtocol"),
         **_under("spec", "nothing", "connection", "dns", "http2"),
         "spec.healthCheck.active.healthCheckLog": "nothing",

@@ -308,6 +308,21 @@ def check_tls_hostname(one: BackendSpec) -> Iterable[Violation]:
 
 
 @BOOK.on(
+    BackendSpec,
+    "protocol",
+    "tls",
+    cel="!has(self.protocol) || !has(self.tls)",
+    message="protocol H2C is HTTP/2 without TLS; with tls, endpoints select HTTP/2 by ALPN",
+)
+def check_backend_protocol(one: BackendSpec) -> Iterable[Violation]:
+    """With TLS, ALPN selects the protocol."""
+    if one.protocol is None or one.tls is None:
+        return ()
+    message = "with tls: endpoints select HTTP/2 by ALPN; remove protocol or tls"
+    return (Violation(("protocol",), "Forbidden", message),)
+
+
+@BOOK.on(
     RateLimitFilterSpec,
     "type",
     "global_",

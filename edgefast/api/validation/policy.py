@@ -377,11 +377,21 @@ def check_service(one: ExtAuthHTTP | ExtAuthGRPC) -> Iterable[Violation]:
     ExtAuthHTTP,
     "path",
     "path_override",
-    cel="!has(self.path) || !has(self.pathOverride)",
-    message="only one of path and pathOverride may be set",
+    "path_template",
+    cel="(has(self.path) ? 1 : 0) + (has(self.pathOverride) ? 1 : 0) + (has(self.pathTemplate) ? 1 : 0) <= 1",
+    message="only one of path, pathOverride and pathTemplate may be set",
 )
 def check_paths(one: ExtAuthHTTP) -> Iterable[Violation]:
     """A path stands before the request's own or in its place."""
-    if one.path is not None and one.path_override is not None:
-        return (Violation(("pathOverride",), "Forbidden", "together with path"),)
+    given = [
+        name
+        for name, value in (
+            ("path", one.path),
+            ("pathOverride", one.path_override),
+            ("pathTemplate", one.path_template),
+        )
+        if value is not None
+    ]
+    if len(given) > 1:
+        return (Violation((given[1],), "Forbidden", f"together with {given[0]}"),)
     return ()

@@ -26,6 +26,7 @@ _OF_REQUESTS = {
     "fault_injection": "faultInjection",
     "compressor": "compressor",
     "compression": "compression",
+    "bandwidth_limit": "bandwidthLimit",
     "response_override": "responseOverride",
     "session_persistence": "sessionPersistence",
 }

@@ -161,6 +161,8 @@ cdef int relay_head(Exchange ex, const uint8_t *base, ef_head *head) except -1:
         ex.web.begin_answer(base, head)
     elif ex.rule.traffic is not None and ex.rule.traffic.compression is not None:
         ex.compressor = ex.rule.traffic.compression.begin(ex, base, head)
+    if ex.rule.traffic is not None and ex.rule.traffic.bandwidth is not None and head.body != EF_BODY_NONE and not ex.tunnel:
+        ex.bandwidth = limit_response(ex, ex.rule.traffic.bandwidth)
     if ex.session is not None:
         ex.session.policy.write_session(ex)
     ex.down.response_head(base, head)
@@ -175,12 +177,22 @@ cdef int repeat_attempt(Exchange ex, int64_t wait, int status) except -1:
     return 1
 
 
+cdef int relay_body(Exchange ex, const uint8_t *data, size_t n) except -1:
+    ex.idle_deadline = ex.engine.wheel.now + ex.idle_timeout
+    if ex.compressor is not None and ex.compressor.encoder is not None:
+        return ex.compressor.put(ex, data, n)
+    ex.bytes_out += n
+    return ex.down.response_body(data, n) if ex.web is None else ex.web.answer_body(ex.down, data, n)
+
+
 cdef int relay_flush(Exchange ex) except -1:
     if ex.override is not None:
         return 0
     hand_over(ex, False)
     ex.down.response_flush()
     handed_over(ex)
+    if ex.bandwidth is not None and ex.bandwidth.waits():
+        ex.bandwidth.wait()
     if ex.down.write_paused and ex.up is not None:
         ex.up.pause()
         if ex.slow is None and not ex.tunnel and not ex.up.shares and ex.settings.answer_rate:
@@ -208,6 +220,10 @@ cdef int relay_end(Exchange ex) except -1:
     report_end(ex)
     if ex.override is not None:
         return end_override(ex)
+    return end_answer(ex)
+
+
+cdef int end_answer(Exchange ex) except -1:
     try:
         hand_over(ex, True)
         ex.down.response_end()

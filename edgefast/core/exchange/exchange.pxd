@@ -62,6 +62,7 @@ cdef class Exchange(UpstreamUser):
         HeaderOps own_ops       # changes of the rule's filters to the proxy's own answers; None: none
         GrpcWeb web             # it came as gRPC-Web, and so goes its answer; None: it did not
         ResponseCompressor compressor  # what encodes its answer, or says that it might; None: nothing does
+        LimitedResponse bandwidth  # the bandwidth limit of its response; None: no limit
         bytes accepts           # Accept-Encoding of its client, where a policy asks for it; None: there is none
         bytes validators        # If-None-Match of its client, likewise
         bytes host              # of the request, lower case, where rewrites of its response name it (head/responserewrite.pyx)

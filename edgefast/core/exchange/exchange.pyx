@@ -264,6 +264,8 @@ cdef class Exchange(UpstreamUser):
     cdef int on_down_writable(self) except -1:
         """The client takes the response again."""
         self.read_on()
+        if self.bandwidth is not None and self.bandwidth.waits():
+            return self.bandwidth.release()
         return self.up.resume() if self.up is not None else 0
 
     # --- its backend (attempts.pyx) ---------------------------------------------------------------------------------
@@ -285,20 +287,18 @@ cdef class Exchange(UpstreamUser):
     cdef int on_response_body(self, const uint8_t *data, size_t n) except -1:
         if self.override is not None:
             return 0
-        self.idle_deadline = self.engine.wheel.now + self.idle_timeout
-        if self.compressor is not None and self.compressor.encoder is not None:
-            return self.compressor.put(self, data, n)
-        self.bytes_out += n
-        return self.down.response_body(data, n) if self.web is None else self.web.answer_body(self.down, data, n)
+        return relay_body(self, data, n) if self.bandwidth is None else self.bandwidth.put(data, n)
 
     cdef int on_response_flush(self) except -1:
         return relay_flush(self)
 
     cdef int on_response_trailers(self, const uint8_t *lines, size_t n) except -1:
+        if self.bandwidth is not None and self.bandwidth.waits():
+            return self.bandwidth.put_trailers(lines, n)
         return relay_trailers(self, lines, n)
 
     cdef int on_response_end(self) except -1:
-        return relay_end(self)
+        return self.bandwidth.end() if self.bandwidth is not None and self.bandwidth.waits() else relay_end(self)
 
     cdef int on_up_lost(self, int why) except -1:
         return on_backend_closed(self, why)
@@ -307,7 +307,7 @@ cdef class Exchange(UpstreamUser):
         return resume_sending(self) if writable else self.down.pause() if self.tunnel or not self.body.done else 0
 
     cdef bint takes_bulk(self) noexcept:
-        return self.down.has_room() and not may_encode(self)
+        return self.bandwidth is None and self.down.has_room() and not may_encode(self)
 
     cdef bint forwards_bulk(self) noexcept:
         """A large piece of the request can go on at once."""
@@ -464,6 +464,8 @@ cdef class Exchange(UpstreamUser):
             self.complete()
         if self.lasts:
             leave_streams(self)
+        if self.bandwidth is not None:
+            self.bandwidth.stop()
         if auth is not None:
             auth.leave()
         if self.decision is not None and self.decision.held is not None:

@@ -26,6 +26,7 @@ cdef class H1Client(H1Requester):
         unsigned method         # of the request in flight, enum ef_method
         ef_head *partial        # scan state of a head that came in pieces
         ParserCheck parser_check         # while a body is read
+        uint64_t agreed_head    # hash of the last head on which both parsers agreed, or 0
         uint32_t informational  # 1xx of this response
         uint64_t left           # body bytes still to come
         ef_chunk chunk

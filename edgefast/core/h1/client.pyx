@@ -195,6 +195,7 @@ cdef class H1Client(H1Requester):
         cdef ssize_t length
         cdef int decision = 1
         cdef uint16_t status
+        cdef uint64_t digest
         if head == NULL:
             head = &self.engine.response_head
             ef_head_reset(head)
@@ -223,8 +224,11 @@ cdef class H1Client(H1Requester):
             self.fail(LOST_SWITCHED)
             return 0
         if status != 101:
-            self.parser_check = response_parser_check(self.engine)
-            decision = self.parser_check.head(data, length, head, self.method == EF_M_HEAD)
+            digest = hash_response(data, length, head, self.method == EF_M_HEAD)
+            if digest == 0 or digest != self.agreed_head:
+                self.parser_check = response_parser_check(self.engine)
+                decision = self.parser_check.head(data, length, head, self.method == EF_M_HEAD)
+                self.agreed_head = digest if decision == 1 else 0
             if decision == 0:
                 self.engine.count(G_PARSER_DISAGREEMENTS)
                 self.fail(LOST_PROTOCOL)

@@ -19,3 +19,5 @@ cdef class ParserCheck:
     cdef int body(self, const uint8_t *data, size_t n) except -1
 
 cdef object new_window()
+cdef uint64_t hash_request(const uint8_t *data, size_t n, const ef_head *head) noexcept
+cdef uint64_t hash_response(const uint8_t *data, size_t n, const ef_head *head, bint no_body) noexcept

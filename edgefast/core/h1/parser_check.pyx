@@ -3,6 +3,34 @@
 # Request smuggling needs two parsers that disagree, so a disagreement ends the connection. The parser gets exactly one message and has no
 # header or body callback: a body costs it only a subtraction. It cannot frame answers to HEAD, bodies that end with the connection, and
 # upgrades by itself. Of these it gets only the head, and is then discarded.
+#
+# A connection often repeats its header fields. It keeps a keyed hash of the last head on which both parsers agreed, and a head with the
+# same hash skips the second parser. Chunked bodies, upgrades and bodies without a length never skip it.
+
+cdef uint8_t HEAD_SEED[EF_SIPHASH_SEED]  # keyed: a client cannot make two heads with one hash
+memcpy(HEAD_SEED, PyBytes_AS_STRING(os.urandom(EF_SIPHASH_SEED)), EF_SIPHASH_SEED)
+cdef uint64_t METHOD_MIX = 0x9E3779B97F4A7C15u  # odd: each method changes the hash
+
+cdef uint64_t hash_request(const uint8_t *data, size_t n, const ef_head *head) noexcept:
+    """A hash of what frames a request: its method, version and fields. 0: the second parser has to read it.
+
+    The target takes no part: the scan lets no byte into a target in origin form that ends it for any parser.
+    """
+    cdef size_t end = head.target_off + head.target_len
+    if (
+        head.method == EF_M_UNKNOWN or head.method_off != 0 or head.body == EF_BODY_CHUNKED
+        or head.target_len == 0 or data[head.target_off] != c"/" or head.absolute_scheme
+    ):
+        return 0
+    return ef_siphash13(HEAD_SEED, data + end, n - end) ^ METHOD_MIX * head.method
+
+
+cdef uint64_t hash_response(const uint8_t *data, size_t n, const ef_head *head, bint no_body) noexcept:
+    """A hash of a whole response head. 0: the second parser has to read it. no_body: it answers HEAD."""
+    if no_body or head.body == EF_BODY_CHUNKED or head.body == EF_BODY_EOF:
+        return 0
+    return ef_siphash13(HEAD_SEED, data, n)
+
 
 cdef object new_window():
     """A view of whatever memory ParserCheck.show names next, valid during one call: spares a memoryview for every read."""

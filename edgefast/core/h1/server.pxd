@@ -30,6 +30,7 @@ cdef class H1Server(H1Responder):
     cdef:
         ef_head *partial        # scan state of a head that came in pieces
         ParserCheck parser_check         # while a body is read
+        uint64_t agreed_head    # hash of the last head on which both parsers agreed, or 0
         ef_chunk chunk
         Out trailers            # fields behind the body, until it ends
         bint nominates          # the head's Connection names fields

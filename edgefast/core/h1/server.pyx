@@ -142,7 +142,8 @@ cdef class H1Server(H1Responder):
         cdef Engine engine = self.engine
         cdef ef_head *head = self.partial
         cdef ssize_t length
-        cdef int decision
+        cdef uint64_t digest
+        cdef int decision = 1
         cdef Exchange ex
         if self.requests == 0 and head == NULL and n and (data[0] == c"P" or self.peer.tls) and self.engine.http2.may_switch(self, data, n):
             return 0
@@ -166,8 +167,11 @@ cdef class H1Server(H1Responder):
         if not self.port.listeners:
             move_session(self)
         self.port.approach(data + head.host_off, head.host_len)
-        self.parser_check = request_parser_check(engine)
-        decision = self.parser_check.head(data, length, head, False)
+        digest = hash_request(data, length, head)
+        if digest == 0 or digest != self.agreed_head:
+            self.parser_check = request_parser_check(engine)
+            decision = self.parser_check.head(data, length, head, False)
+            self.agreed_head = digest if decision == 1 else 0
         if decision == 0:
             engine.count(G_PARSER_DISAGREEMENTS)
             drop_parser_check(self.parser_check)

@@ -13,7 +13,9 @@ cdef int write_question(Out *out, RuleAuthFlow flow, AuthService service, Header
     cdef Routed *at = &flow.at
     cdef ef_head *head = at.head
     cdef CheckOptions options = service.options
-    cdef bytes lines = b""
+    cdef bytes lines = b"", path = service.path_override
+    if options is not None and options.path is not None:
+        path = options.path.expand(ex, at)
     if own is None or own.lengths:
         lines = ex.down.peer.own_lines if ex.received is None else <bytes>forwarded_lines(ex)[0]
         if own is not None:
@@ -22,7 +24,7 @@ cdef int write_question(Out *out, RuleAuthFlow flow, AuthService service, Header
     out.size = 0
     out_reserve(
         out,
-        3 * head.head_len + 2 * at.path_len + 512 + PyBytes_GET_SIZE(service.path) + PyBytes_GET_SIZE(service.path_override)
+        3 * head.head_len + 2 * at.path_len + 512 + PyBytes_GET_SIZE(service.path) + PyBytes_GET_SIZE(path)
         + PyBytes_GET_SIZE(flow.lines) + PyBytes_GET_SIZE(lines),
     )
     if options is not None and options.method:
@@ -30,8 +32,8 @@ cdef int write_question(Out *out, RuleAuthFlow flow, AuthService service, Header
     else:
         out_raw(out, at.base + head.method_off, head.method_len)
     out_raw(out, <const char *>b" ", 1)
-    if service.path_override:
-        out_bytes(out, service.path_override)
+    if path:
+        out_bytes(out, path)
     else:
         out_bytes(out, service.path)
         if at.path[0] == c"/":

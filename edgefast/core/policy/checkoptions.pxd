@@ -12,6 +12,7 @@ cdef class CheckOptions:
         HeaderNames to_denied   # of a denial, for its client; None: all, and the body
         HeaderNames to_client   # of an answer that passes, for the client; None: nothing
         bint always             # ... whatever the status of the response
+        CheckPath path          # in place of the service's path; None: it has no variables
         SignIn sign_in          # None: 401 stays 401
 
     cdef int write(self, Out *out, RuleAuthFlow flow, bint whole) except -1

@@ -19,7 +19,7 @@ cdef CheckOptions make_options(spec):
     cdef CheckOptions made = CheckOptions.__new__(CheckOptions)
     if spec.grpc or not (
         spec.method or spec.host or spec.original or spec.fixed or spec.denied is not None or spec.to_denied is not None
-        or spec.to_client or spec.sign_in
+        or spec.to_client or spec.sign_in or spec.path_template
     ):
         return None
     made.method = spec.method.encode()
@@ -32,6 +32,7 @@ cdef CheckOptions make_options(spec):
     made.to_denied = names_but(spec.to_denied, _NEVER_TO_CLIENT) if spec.to_denied is not None else None
     made.to_client = names_but(spec.to_client, _NEVER_TO_CLIENT) if spec.to_client else None
     made.always = spec.to_client_always
+    made.path = CheckPath(spec.path_template) if spec.path_template else None
     made.sign_in = SignIn(spec.sign_in) if spec.sign_in else None
     return made
 

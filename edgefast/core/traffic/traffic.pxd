@@ -21,6 +21,7 @@ cdef class Traffic:
         Fault fault             # None: none
         Overrides overrides     # None: none
         Compression compression # None: none
+        Bandwidth bandwidth     # None: none
         Balance balance         # of endpoints; BY_KEY: as `hash` says it, where a request has a key
         HashPolicy hash         # None: none
         object own_session      # ir.SessionPersistence of the rule itself; None: it says nothing

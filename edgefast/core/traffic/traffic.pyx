@@ -83,7 +83,7 @@ cdef class Traffic:
         cdef Policy policy
         self.closed = None
         self.session_bound = False
-        self.fault = self.overrides = self.compression = self.hash = self.session = self.outlier = self.breaker = self.check = None
+        self.fault = self.overrides = self.compression = self.bandwidth = self.hash = self.session = self.outlier = self.breaker = self.check = None
         for policy in self.policies:
             if policy.status or policy.traffic is None:
                 self.closed = policy
@@ -104,6 +104,8 @@ cdef class Traffic:
             self.overrides = Overrides(self.engine, overrides) if overrides else None
             compression = self.first("compression")
             self.compression = Compression(compression) if compression is not None and compression.encodings else None
+            bandwidth = self.first("bandwidth")
+            self.bandwidth = Bandwidth(bandwidth) if bandwidth is not None else None
             balancer = self.first("load_balancer")
             self.balance = <Balance>BALANCES[balancer.type] if balancer is not None else BY_LOAD
             self.zones = self.engine.zones.rule_of(balancer.zones) if balancer is not None else None

@@ -223,6 +223,8 @@ def _resolve_own(
     tls = backend.spec.tls
     shown = certificate if tls and tls.client_certificate_ref is None else ""
     protocol: str = spoken if spoken in ("h2", "udp") else ""
+    if spoken == "http" and backend.spec.protocol == "H2C":
+        protocol = "h2"
     if spoken == "raw":
         shown, protocol = "", "raw" if tls else ""
     cluster = ClusterRef("backend", *target, ref.port or 0, shown, protocol)
@@ -230,7 +232,7 @@ def _resolve_own(
     if wrong:
         report.follow(report.unresolve(path, "InvalidBackendRef", wrong))
         return None
-    special = backend.spec.proxy_protocol or spoken == "udp"
+    special = backend.spec.proxy_protocol or spoken in ("stream", "raw", "udp")
     if special and (message := _check_own(backend, named, spoken)):
         report.unresolve(f"{path}.name", "UnsupportedValue", message)
         return None
@@ -242,6 +244,8 @@ def _check_own(backend: Backend, named: str, spoken: Spoken) -> str:
     spec = backend.spec
     if spec.proxy_protocol and spoken not in ("stream", "raw"):
         return f"{named} has proxyProtocol, which only TLSRoutes and TCPRoutes support"
+    if spec.protocol and spoken in ("stream", "raw", "udp"):
+        return f"{named} has protocol {spec.protocol}, which only HTTPRoutes and GRPCRoutes support"
     if spoken == "udp" and spec.tls is not None:
         return f"{named} has tls, which UDPRoutes do not support"
     if spoken == "udp" and any(one.unix for one in spec.endpoints):

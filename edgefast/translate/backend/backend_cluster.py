@@ -8,13 +8,16 @@ Must never: resolve a name; the data plane does this repeatedly.
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 
 from edgefast import ir
-from edgefast.api.edge.backend import Backend, BackendEndpoint, BackendTLS
+from edgefast.api.edge.backend import Backend, BackendEndpoint, BackendProtocol, BackendTLS
 from edgefast.api.kinds import ref_of
 from edgefast.api.validation.edge import (
     check_address,
+    check_backend_protocol,
     check_endpoint,
     check_fqdn,
     check_server_name,
@@ -73,6 +76,11 @@ def translate_backend(ref: ClusterRef, reader: Reader, keyring: Keyring) -> Back
     word = backend.spec.proxy_protocol
     if word and word not in PROXY_PROTOCOLS:
         report.refuse("spec.proxyProtocol", "NotSupported", supported_text(word, PROXY_PROTOCOLS))
+    spoken = backend.spec.protocol
+    if spoken and spoken not in get_args(BackendProtocol):
+        known = get_args(BackendProtocol)
+        report.refuse("spec.protocol", "NotSupported", supported_text(spoken, known))
+    refuse_violations(check_backend_protocol(backend.spec), report, "spec")
     tls: ir.UpstreamTls | None = None
     secrets: tuple[ir.Secret, ...] = ()
     if backend.spec.tls is not None and ref.protocol not in ("raw", "udp"):

@@ -105,6 +105,8 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True):
     retry_codes: tuple[int, ...] = ()
     affinity: Affinity | None = None
     limits: Limits | None = None
+    rate: int = 0  # limit-rate: KiB a second of a response; 0: no limit
+    rate_after: int = 0  # limit-rate-after: first KiB of a response without a limit
     balancer: LoadBalancer | None = None  # load-balance, upstream-hash-by
     upstream_vhost: str = ""
     protocol: str = "HTTP"

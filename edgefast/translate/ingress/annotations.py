@@ -40,8 +40,9 @@ from edgefast.translate.ingress.traffic_annotations import (
     read_body_size,
     read_connect_timeout,
     read_next_upstream,
+    read_rate,
 )
-from edgefast.translate.ingress.unserved import CLOSING, DIFFERS, HARMLESS, LOST, PARTS
+from edgefast.translate.ingress.unserved import CLOSING, DIFFERS, HARMLESS, PARTS
 from edgefast.translate.ingress.values import (
     BASIC,
     PATH_WITH_GROUPS,
@@ -102,6 +103,8 @@ def read_annotations(
         retry_codes=codes,
         affinity=read_affinity(reader),
         limits=read_limits(reader),
+        rate=read_rate(reader, "limit-rate", settings.rate),
+        rate_after=read_rate(reader, "limit-rate-after", settings.rate_after),
         balancer=read_balancer(reader),
         upstream_vhost=reader.validate_text("upstream-vhost", is_server_name),
         protocol=_read_protocol(reader),
@@ -179,8 +182,6 @@ def _note_others(reader: AnnotationReader) -> None:
             continue
         if name in CLOSING:
             _close_unserved(reader, name)
-        elif name in LOST:
-            reader.note(name, f"not served: {LOST[name]}")
         elif name in DIFFERS:
             reader.warn(name, f"not served: {DIFFERS[name]}")
         elif name not in PARTS:

@@ -33,6 +33,7 @@ from edgefast.api.edge.securitypolicy import (
     ExtAuthSignIn,
 )
 from edgefast.api.kinds import EDGE_GROUP
+from edgefast.api.model.location_template import CHECK_PATH_PATTERN
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.reference import BackendObjectReference
 from edgefast.api.snapshot import Key
@@ -56,6 +57,18 @@ _VARIABLES = {
     "request_uri": "{target}",
     "scheme": "{scheme}",
 }
+#: Variables of nginx in the path of auth-url -> those of extAuth.http.pathTemplate. Others, such as $args, are of the check itself.
+_PATH_VARIABLES = {
+    "escaped_request_uri": "{escapedTarget}",
+    "host": "{host}",
+    "http_host": "{authority}",
+    "pass_access_scheme": "{scheme}",
+    "request_method": "{method}",
+    "request_uri": "{target}",
+    "scheme": "{scheme}",
+}
+_NAMED = re.compile(r"\$(?:\{([a-zA-Z_0-9]+)\}|([a-zA-Z_0-9]+))")
+_PATH_TEMPLATE = re.compile(CHECK_PATH_PATTERN)
 _TEMPLATE = re.compile(r"(https?://|\{scheme\}://|/)[-A-Za-z0-9/._~!&'()*+,;=:@?%#{}]{0,2000}")
 #: Headers of an answer that backends never get from a service.
 _NEVER = frozenset({"content-type", "date", "host", "http2-settings", "server", "via"})
@@ -94,12 +107,18 @@ def translate_auth_url(found: AuthUrl, namespace: str, lookup: Lookup) -> AuthCh
         host, port = (parts.hostname or "").rstrip("."), parts.port
     except ValueError:
         return AuthCheck(wrong="not a URL", reason="Invalid")
-    if "$" in found.url:
-        return AuthCheck(wrong="variables of nginx are not served; write the name of the service")
+    if "$" in parts.netloc or "$" in parts.scheme:
+        message = "a variable in the host is not served; write the name of the service"
+        return AuthCheck(wrong=message)
     if parts.scheme not in ("http", "https") or not host or ".." in host:
         return AuthCheck(wrong="not a URL of http or https", reason="Invalid")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    if not _PATH.fullmatch(path) or not (_HOST.fullmatch(host) or _is_address(host)):
+    template = ""
+    if "$" in path:
+        template, wrong = _translate_path(path)
+        if wrong:
+            return AuthCheck(wrong=wrong)
+    if not (template or _PATH.fullmatch(path)) or not (_HOST.fullmatch(host) or _is_address(host)):
         return AuthCheck(wrong="not a URL that is served", reason="Invalid")
     if parts.scheme == "https" and _is_address(host):
         return AuthCheck(
@@ -111,8 +130,8 @@ def translate_auth_url(found: AuthUrl, namespace: str, lookup: Lookup) -> AuthCh
     headers, wrong = _find_headers(found, lookup)
     if wrong:
         return AuthCheck(wrong=wrong)
-    template = _translate_signin(found)
-    if found.signin and not template:
+    signin = _translate_signin(found)
+    if found.signin and not signin:
         return AuthCheck(wrong="the sign-in address has a form that is not served")
     for one in found.response_headers:
         if check_header_name(one) or one.lower() in _NEVER:
@@ -121,7 +140,8 @@ def translate_auth_url(found: AuthUrl, namespace: str, lookup: Lookup) -> AuthCh
     ref, service, backend = _find_backend(host, number, parts.scheme == "https", namespace, lookup)
     http = ExtAuthHTTP(
         backend_ref=ref,
-        path_override=path,
+        path_override=None if template else path,
+        path_template=template or None,
         hostname=host if _HOST.fullmatch(host) else None,
         method=method,
         all_request_headers=True,
@@ -132,7 +152,7 @@ def translate_auth_url(found: AuthUrl, namespace: str, lookup: Lookup) -> AuthCh
         headers_to_client_on_denied=("WWW-Authenticate",),
         headers_to_client=("Set-Cookie",),
         headers_to_client_on="AllStatuses" if found.always_set_cookie else "SuccessAndRedirect",
-        sign_in=ExtAuthSignIn(redirect_to=template) if template else None,
+        sign_in=ExtAuthSignIn(redirect_to=signin) if signin else None,
     )
     made = ExtAuth(
         http=http, timeout="60s", status_on_error=500, allowed_statuses=tuple(range(200, 300))
@@ -164,6 +184,21 @@ def _find_headers(found: AuthUrl, lookup: Lookup) -> tuple[tuple[ExtAuthHeader, 
     if len(headers) > 16:
         return (), "auth-proxy-set-headers has more than 14 headers"
     return tuple(headers.values()), ""
+
+
+def _translate_path(path: str) -> tuple[str, str]:
+    """Return the template of a path with variables and "", or "" and why it is not served."""
+    names = [one or other for one, other in _NAMED.findall(path)]
+    unknown = next((one for one in names if one not in _PATH_VARIABLES), "")
+    if unknown:
+        known = ", ".join(f"${one}" for one in _PATH_VARIABLES)
+        return "", f"variable ${unknown[:32]} is not served (allowed: {known})"
+    if "{" in _NAMED.sub("", path):
+        return "", "not a URL that is served"
+    made = _NAMED.sub(lambda one: _PATH_VARIABLES[one[1] or one[2]], path)
+    # A dollar of its own would be text for edgefast.
+    served = "$" not in made and len(made) <= 1024 and _PATH_TEMPLATE.match(made)
+    return (made, "") if served else ("", "not a URL that is served")
 
 
 def _translate_signin(found: AuthUrl) -> str:

@@ -50,6 +50,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     backend: Backend | None = None  # an object made for an address
     wrong: str = ""  # why there is no ref: requests get 503
     reason: Word = "BackendNotFound"
+    setting: str = ""  # the annotation that is wrong; "": the backend of the path
     port: ServicePort | None = None  # of a Service with endpoints
     tls: ServicePort | None = None  # a port of a Service without BackendTLSPolicy that gets TLS
     settings: BackendTls | None = None  # of that TLS
@@ -74,7 +75,7 @@ def find_target(
     if backend_tls is not None:
         checked = check_backend_secret(lookup.secret(backend_tls.secret), backend_tls)
         if isinstance(checked, str):
-            return Target(wrong=f"proxy-ssl-secret: {checked}", reason="Invalid")
+            return Target(wrong=checked, reason="Invalid", setting="proxy-ssl-secret")
         settings, verifies = checked, False
     named = f"Service {upstream.namespace}/{upstream.service}"
     service = lookup.service(upstream.key)
@@ -82,11 +83,11 @@ def find_target(
         return Target(wrong=f"{named} not found")
     if protocol in ENCRYPTED_PROTOCOLS and verifies and not lookup.has_tls_policy(upstream.key):
         wrong = f"proxy-ssl-verify is not served; write a BackendTLSPolicy for {named}"
-        return Target(wrong=wrong, reason="NotSupported")
+        return Target(wrong=wrong, reason="NotSupported", setting="proxy-ssl-verify")
     if service.spec.type == "ExternalName":
         if settings is not None and protocol in ENCRYPTED_PROTOCOLS:
             wrong = f"{named} of type ExternalName and proxy-ssl-secret is not served"
-            return Target(wrong=wrong, reason="NotSupported")
+            return Target(wrong=wrong, reason="NotSupported", setting="proxy-ssl-secret")
         return _find_external(upstream, service, protocol)
     port = find_port(service, upstream.port)
     if port is None:

@@ -129,6 +129,8 @@ class Globals(msgspec.Struct, frozen=True, kw_only=True):
     tries: int = 3
     retry_timeout: int = 0  # seconds
     load_balance: str = ""
+    rate: int = 0  # limit-rate: KiB a second; 0: no limit
+    rate_after: int = 0  # KiB
     forwarded_headers: bool = False
     forwarded_address: bool = False  # the client's address is that of X-Forwarded-For
     full_forwarded_for: bool = False  # x-forwarded-for contains all addresses
@@ -209,6 +211,8 @@ class _Reader:
             send_timeout=self._number("proxy-send-timeout", plain.send_timeout),
             tries=self._number("proxy-next-upstream-tries", plain.tries),
             retry_timeout=self._number("proxy-next-upstream-timeout", plain.retry_timeout),
+            rate=self._number("limit-rate", plain.rate),
+            rate_after=self._number("limit-rate-after", plain.rate_after),
             load_balance=self._text("load-balance", plain.load_balance),
             forwarded_headers=forwarded,
             forwarded_address=self._flag("enable-real-ip", plain.forwarded_address) or forwarded,
@@ -236,6 +240,7 @@ class _Reader:
             port_in_redirects=self._flag("use-port-in-redirects", plain.port_in_redirects),
             relative_redirects=self._flag("relative-redirects", plain.relative_redirects),
         )
+        self._note_validation()
         self._note_others()
         return msgspec.structs.replace(
             made, closed=closed_by or self._closed, notes=tuple(self._notes)
@@ -274,6 +279,12 @@ class _Reader:
             request_redirect=redirect,
             always_set_cookie=always,
         )
+
+    def _note_validation(self) -> None:
+        if not self._flag("enable-annotation-validations", True):
+            message = "no effect: edgefast checks the values of annotations; it serves variables in redirects and in the path of auth-url"
+            note = Note(name="enable-annotation-validations", message=message)
+            self._notes.append(msgspec.structs.replace(note, reason="NotSupported"))
 
     def _note_others(self) -> None:
         for name in sorted(self._data.keys() - self._seen - _HARMLESS):

@@ -199,14 +199,20 @@ class _GatewayEmitter(Emitter):
         if client is not None and client.rule is not None:
             self._grant("Gateway", self._settings.namespace, "Secret", client.secret)
             options = write_client_options("/".join(client.secret), client.rule)
-        self._grant("Gateway", self._settings.namespace, "Secret", secret)
-        ref = SecretObjectReference(namespace=secret[0], name=secret[1])
+        secrets = [secret]
+        settings = self._settings.ingress
+        other = parse_key(settings.additional_certificate)
+        if other is not None and secret == parse_key(settings.certificate):
+            secrets.append(other)
+        for one in secrets:
+            self._grant("Gateway", self._settings.namespace, "Secret", one)
+        refs = tuple(SecretObjectReference(namespace=one[0], name=one[1]) for one in secrets)
         return Listener(
             name=section,
             hostname=hostname,
             port=self._settings.ingress.https_port,
             protocol="HTTPS",
-            tls=ListenerTLSConfig(certificate_refs=(ref,), options=options),
+            tls=ListenerTLSConfig(certificate_refs=refs, options=options),
             allowed_routes=AllowedRoutes(namespaces=RouteNamespaces(from_="All")),
         )
 

@@ -6,7 +6,7 @@ Must never: contain a name that no module reads.
 
 from __future__ import annotations
 
-from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
+from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, PARTS
 
 #: The names of all annotations that edgefast serves, at least in part.
 SERVED = frozenset(
@@ -60,6 +60,8 @@ SERVED = frozenset(
         "limit-allowlist",
         "limit-burst-multiplier",
         "limit-connections",
+        "limit-rate",
+        "limit-rate-after",
         "limit-rpm",
         "limit-rps",
         "limit-whitelist",
@@ -115,4 +117,4 @@ SERVED = frozenset(
     }
 )
 #: All annotations of ingress-nginx 1.15.1.
-KNOWN = frozenset({*SERVED, *CRITICAL, *CLOSING, *PARTS, *LOST, *DIFFERS, *HARMLESS})
+KNOWN = frozenset({*SERVED, *CRITICAL, *CLOSING, *PARTS, *DIFFERS, *HARMLESS})

@@ -52,7 +52,15 @@ from edgefast.translate.ingress.redirects import (
 from edgefast.translate.ingress.response_rewrite import absolute_locations
 from edgefast.translate.ingress.responseheaders import add_strict_transport
 from edgefast.translate.ingress.rewrite import translate_rewrite
-from edgefast.translate.ingress.servers import Location, Server, Source, Upstream
+from edgefast.translate.ingress.servers import (
+    Location,
+    Server,
+    Source,
+    Upstream,
+    named_upstream,
+)
+from edgefast.translate.ingress.snippet import ConditionAnswer, SnippetAnswer
+from edgefast.translate.ingress.snippet_conditions import UnsupportedMatch, narrow
 from edgefast.translate.ingress.snippet_edits import edit_answers
 from edgefast.translate.ingress.values import annotation_path
 
@@ -130,7 +138,8 @@ class _Host:
         return make_page(source.annotations.pages, self._settings, found, origin, closed=closed)
 
     def _describe(self, place: Place, source: Source) -> tuple[tuple[str, str], ...]:
-        upstream, name = place.location.upstream, source.ingress.metadata.name
+        found, name = place.location.upstream, source.ingress.metadata.name
+        upstream = named_upstream(source, self._server.host, place.location.path) or found
         service, port = ("", "") if upstream is None else (upstream.service, upstream.port)
         return describe_origin(source.namespace, name, service, port)
 
@@ -166,23 +175,72 @@ class _Host:
             yield self._redirect(source, location.field, place.match, redirect)
         elif closed:
             yield self._answer(source, closed, place.match, 503)
-        elif annotations.snippet.code:
-            field, snippet = annotation_path("configuration-snippet"), annotations.snippet
+        else:
             yield from self._draft_preflights(place, source)
-            if snippet.url:
-                redirect = redirect_to_url(snippet.url, snippet.code)
-                yield self._redirect(source, field, place.match, redirect)
-            else:
-                yield self._answer(source, field, place.match, snippet.code)
-        elif annotations.redirection is not None and not location.plain:
+            yield from self._draft_branches(place, source, annotations.snippet.branches)
+
+    def _draft_branches(
+        self, place: Place, source: Source, branches: tuple[ConditionAnswer, ...]
+    ) -> Iterator[Draft]:
+        """Answer the requests of each `if` in order; serve the others."""
+        if not branches:
+            yield from self._draft_open(place, source)
+            return
+        condition, rest = branches[0].condition, branches[1:]
+        if condition.scheme and not condition.applies(self._scheme):
+            yield from self._draft_branches(place, source, rest)
+        elif condition.scheme:
+            yield self._answer_snippet(place, source, branches[0].answer)
+        elif condition.negative:
+            for match in condition.matches:
+                for one in self._draft_branches(place, source, rest):
+                    yield from self._narrow(place, source, one, match)
+            yield self._answer_snippet(place, source, branches[0].answer)
+        else:
+            for match in condition.matches:
+                made = self._answer_snippet(place, source, branches[0].answer)
+                yield from self._narrow(place, source, made, match)
+            yield from self._draft_branches(place, source, rest)
+
+    def _narrow(
+        self, place: Place, source: Source, draft: Draft, condition: HTTPRouteMatch
+    ) -> Iterator[Draft]:
+        """Give a rule with one more condition; 503 where a match cannot have both."""
+        try:
+            match = narrow(draft.match, condition)
+        except UnsupportedMatch as error:
+            name = "configuration-snippet"
+            message = (
+                f"two conditions about the header {error} are not served; its locations answer 503"
+            )
+            note = Note(name=name, message=message, error=True, reason="NotSupported")
+            self._findings.note(source, note)
+            made = self._answer(source, annotation_path(name), place.match, 503)
+            yield msgspec.structs.replace(made, origin=draft.origin)
+            return
+        if match is not None:
+            yield msgspec.structs.replace(draft, match=match)
+
+    def _answer_snippet(self, place: Place, source: Source, answer: SnippetAnswer) -> Draft:
+        field = annotation_path("configuration-snippet")
+        if not answer.url and not answer.template:
+            return self._answer(source, field, place.match, answer.code)
+        redirect = redirect_to_url(answer.url, answer.code)
+        if answer.template:
+            redirect = redirect_to_template(answer.template, answer.code)
+        return self._redirect(source, field, place.match, redirect)
+
+    def _draft_open(self, place: Place, source: Source) -> Iterator[Draft]:
+        annotations = source.annotations
+        if annotations.snippet.answer is not None:
+            yield self._answer_snippet(place, source, annotations.snippet.answer)
+        elif annotations.redirection is not None and not place.location.plain:
             found = annotations.redirection
             redirect = redirect_to_url(found.url, found.code)
             if found.template:
                 redirect = redirect_to_template(found.template, found.code)
-            yield from self._draft_preflights(place, source)
             yield self._redirect(source, annotation_path(found.name), place.match, redirect)
         else:
-            yield from self._draft_preflights(place, source)
             rewritten = self._rewrite(place, source)
             if isinstance(rewritten, Redirect):
                 yield self._redirect(
@@ -320,8 +378,9 @@ class _Host:
             yield from self._draft_default(place, source, rewritten, headers, default)
             return
         if target.ref is None:
+            field = annotation_path(target.setting) if target.setting else field
             note = Note(
-                name=field,
+                name=target.setting or field,
                 message=f"{target.wrong}; requests get 503",
                 error=True,
                 reason=target.reason,
@@ -393,7 +452,7 @@ class _Host:
             match=self._match(place.match, headers),
             guard=access_rules_of(place.path, self._settings),
             filters=(changed, *filters[1:]),
-            specs=rewritten,
+            specs=(*rewritten, *self._rewrite_responses(source)),
             backends=(target.ref,),
             limited=True,
         )

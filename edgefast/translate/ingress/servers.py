@@ -164,6 +164,17 @@ def upstreams_of(source: Source) -> Iterator[Upstream]:
                 yield found
 
 
+def named_upstream(source: Source, host: str, path: str) -> Upstream | None:
+    """Return the Service of the first rule of an Ingress with a host and path, whatever its path type; error pages name it."""
+    for rule in source.ingress.spec.rules:
+        if (rule.host or CATCH_ALL) != host:
+            continue
+        for one in rule.http.paths if rule.http else ():
+            if (one.path or "/") == path:
+                return _upstream_of(source, one)
+    return None
+
+
 def find_servers(sources: Sequence[Source], lookups: LookupIndex) -> Servers:
     """Return the hosts of Ingresses in their order (`sort_sources`)."""
     return _Builder(sources, lookups).build()

@@ -1,6 +1,6 @@
 """Snippet: the lines of configuration-snippet and server-snippet that have an exact counterpart, and the effect of each other line.
 
-In: the text of a snippet. Out: a `Snippet`: header edits, lists of addresses, an answer, and a `Refused` for each other line. A line
+In: the text of a snippet. Out: a `Snippet`: header edits, lists of addresses, answers, and a `Refused` for each other line. A line
 that can decide access, or that edgefast does not know, closes the location. A line that cannot is left out with a note.
 Source: nginx ngx_http_headers_module, ngx_http_proxy_module, ngx_http_access_module, ngx_http_rewrite_module, headers-more;
 ingress-nginx nginx.tmpl.
@@ -9,26 +9,41 @@ Must never: show a value of a snippet, or serve a part of a directive.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
 import msgspec
 
+from edgefast.translate.ingress.redirect_variables import has_variables, translate_location
+from edgefast.translate.ingress.snippet_conditions import Condition, read_condition
 from edgefast.translate.ingress.values import read_range
 from edgefast.translate.match.header_name import check_header_name
 
-__all__ = ["Refused", "Snippet", "read_server_snippet", "read_snippet"]
+__all__ = [
+    "ConditionAnswer",
+    "Refused",
+    "Snippet",
+    "SnippetAnswer",
+    "read_server_snippet",
+    "read_snippet",
+]
 
 #: Bytes of a snippet, and directives of one; a longer one closes the location.
 _LONGEST = 16_384
 _DIRECTIVES = 128
 #: Header edits of one kind that a rule has.
 _EDITS = 8
+#: `if` directives of a snippet, and rules that they can make of one.
+_BRANCHES = 8
+_CODE = re.compile("[1-5][0-9]{2}")
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _VALUE = re.compile(r"[\t\x20-\x7e]{1,4096}")
 _URL = re.compile(
     r"https?://[A-Za-z0-9.-]{1,253}(:[0-9]{1,5})?(/[-A-Za-z0-9/._~!&'()*+,;=:@?%#]{0,1024})?"
 )
+#: Characters whose escape reaches a directive as it is written.
+_KEPT_ESCAPES = tuple("-./+*?()[]|^$bdswBDSW")
 #: All addresses.
 _EVERY = ("0.0.0.0/0", "::/0")
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -46,7 +61,10 @@ _LEFT_OUT = {
     "expires": ("Expires and Cache-Control of the backend stay", "write more_set_headers"),
     "gzip": ("answers are not encoded", "write a BackendTrafficPolicy with compression"),
     "gzip_types": ("answers are not encoded", "write a BackendTrafficPolicy with compression"),
-    "limit_rate": ("the bandwidth of a response is not limited", ""),
+    "limit_rate": (
+        "the bandwidth of a response is not limited",
+        "write the annotation limit-rate",
+    ),
     "more_clear_headers": ("the header stays", "write one name without * for each directive"),
     "more_set_headers": ("the header is missing", "write one header without variables or options"),
     "proxy_hide_header": ("the header stays", "write more_clear_headers"),
@@ -77,6 +95,21 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     closes: bool = True
 
 
+class SnippetAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A `return`: an answer without a backend."""
+
+    code: int
+    url: str = ""  # its Location
+    template: str = ""  # its Location, with variables
+
+
+class ConditionAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """An `if` with a `return`."""
+
+    condition: Condition
+    answer: SnippetAnswer
+
+
 class Snippet(msgspec.Struct, frozen=True, kw_only=True):
     """What a snippet asks for."""
 
@@ -87,8 +120,8 @@ class Snippet(msgspec.Struct, frozen=True, kw_only=True):
     requests: Pairs = ()  # headers to backends
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
-    code: int = 0  # of an answer without a backend
-    url: str = ""  # its Location
+    branches: tuple[ConditionAnswer, ...] = ()  # answers of `if`, in order
+    answer: SnippetAnswer | None = None  # to all other requests
     refused: tuple[Refused, ...] = ()
 
     @property
@@ -106,6 +139,7 @@ class _Directive(msgspec.Struct, frozen=True, kw_only=True):
     line: int
     words: tuple[str, ...]
     block: bool = False  # it ends with {
+    body: tuple[_Directive, ...] = ()  # of a block
 
     @property
     def name(self) -> str:
@@ -132,11 +166,13 @@ class _Reader:
         self._requests: dict[str, str] = {}
         self._rules: list[tuple[_Directive, str]] = []
         self._refused: list[Refused] = []
-        self._code = 0
-        self._url = ""
+        self._branches: list[ConditionAnswer] = []
+        self._answer: SnippetAnswer | None = None
 
     def read(self, text: str) -> Snippet:
         for one in _parse(text):
+            if one is not None and one.block and one.name == "if" and self._add_branch(one):
+                continue
             if one is None or one.block:
                 self._refused.append(_refuse(one))
             elif one.name not in _HARMLESS:
@@ -161,8 +197,8 @@ class _Reader:
             requests=tuple(self._requests.items()),
             allow=allow,
             deny=deny,
-            code=self._code,
-            url=self._url,
+            branches=tuple(self._branches),
+            answer=self._answer,
             refused=tuple(self._refused),
         )
 
@@ -264,21 +300,44 @@ class _Reader:
     # --- answers ---
 
     def _return(self, one: _Directive) -> bool:
-        if (
-            self._code
-            or len(one.words) not in (2, 3)
-            or not re.fullmatch("[1-5][0-9]{2}", one.words[1])
-        ):
+        found = None if self._answer is not None else _read_answer(one)
+        self._answer = found or self._answer
+        return found is not None
+
+    def _add_branch(self, one: _Directive) -> bool:
+        """Read an `if` with nothing but a `return`."""
+        if self._answer is not None or len(one.body) != 1 or one.body[0].name != "return":
             return False
-        code = int(one.words[1])
-        if len(one.words) == 3:
-            if code not in _REDIRECTS or not _URL.fullmatch(one.words[2]):
-                return False
-            self._url = one.words[2]
-        elif code != 204 and (not 400 <= code <= 599 or code == 444):
+        answer, condition = _read_answer(one.body[0]), read_condition(one.words[1:])
+        if answer is None or condition is None or len(self._branches) >= _BRANCHES:
             return False
-        self._code = code
+        made = ConditionAnswer(condition=condition, answer=answer)
+        rest = [
+            len(each.condition.matches)
+            for each in (*self._branches, made)
+            if each.condition.negative
+        ]
+        if math.prod(rest) > _BRANCHES:
+            return False
+        self._branches.append(made)
         return True
+
+
+def _read_answer(one: _Directive) -> SnippetAnswer | None:
+    """Read a `return`; None: not served."""
+    if one.block or len(one.words) not in (2, 3) or not _CODE.fullmatch(one.words[1]):
+        return None
+    code = int(one.words[1])
+    if len(one.words) == 2:
+        served = code == 204 or (400 <= code <= 599 and code != 444)
+        return SnippetAnswer(code=code) if served else None
+    url = one.words[2]
+    if code not in _REDIRECTS:
+        return None
+    if has_variables(url):
+        template, wrong = translate_location(url)
+        return None if wrong else SnippetAnswer(code=code, template=template)
+    return SnippetAnswer(code=code, url=url) if _URL.fullmatch(url) else None
 
 
 def _is_static(value: str) -> bool:
@@ -303,6 +362,8 @@ def _parse(text: str) -> Iterator[_Directive | None]:
     words: list[str] = []
     line = start = 1
     at = count = depth = 0
+    block: _Directive | None = None  # with this depth 1
+    body: list[_Directive] = []
     while at < len(text):
         char = text[at]
         if char == "\n":
@@ -321,6 +382,8 @@ def _parse(text: str) -> Iterator[_Directive | None]:
                 if words or depth < 0:
                     yield None
                     return
+                if depth == 0 and block is not None:
+                    yield msgspec.structs.replace(block, body=tuple(body))
                 continue
             if not words:
                 yield None
@@ -330,9 +393,14 @@ def _parse(text: str) -> Iterator[_Directive | None]:
             if count > _DIRECTIVES:
                 yield None
                 return
-            if depth == 0 or (char == "{" and depth == 1):
-                yield _Directive(line=start, words=tuple(words), block=char == "{")
+            made = _Directive(line=start, words=tuple(words), block=char == "{")
             words = []
+            if depth == 0:
+                yield made
+            elif made.block and depth == 1:
+                block, body = made, []
+            else:
+                body.append(made)
             continue
         if not words:
             start = line
@@ -346,16 +414,19 @@ def _parse(text: str) -> Iterator[_Directive | None]:
 
 
 def _read_word(text: str, at: int, line: int) -> tuple[str | None, int, int]:
-    """Read one word, quoted or not; an escape is refused, because nginx keeps some of them."""
+    """Read one word, quoted or not; nginx keeps some escapes, and the others are refused."""
     quote = text[at] if text[at] in "\"'" else ""
     begin = at = at + len(quote)
     while at < len(text):
         char = text[at]
         if char == "\\":
-            return None, at, line
+            if text[at + 1 : at + 2] not in _KEPT_ESCAPES:
+                return None, at, line
+            at += 2
+            continue
         if quote and char == quote:
             after = text[at + 1 : at + 2]
-            if after and not after.isspace() and after not in ";{":
+            if after and not after.isspace() and after not in ";{)":
                 return None, at, line
             return text[begin:at], at + 1, line
         if not quote and (char.isspace() or char in ";{}"):

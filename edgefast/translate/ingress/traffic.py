@@ -11,8 +11,11 @@ from typing import Literal
 
 from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicySpec,
+    BandwidthLimit,
+    BandwidthRate,
     HTTPTrafficTimeout,
     RequestBuffer,
+    ResponseBandwidth,
     TCPTrafficTimeout,
     TrafficCookie,
     TrafficSession,
@@ -33,6 +36,8 @@ _SETTINGS = (
     "connect_timeout",
     "retry_timeout",
     "balancer",
+    "rate",
+    "rate_after",
 )
 _SAME_SITE: Mapping[str, Literal["Strict", "Lax", "None"]] = {
     "Strict": "Strict",
@@ -50,6 +55,8 @@ def plain_annotations(globals_: Globals) -> Annotations:
         connect_timeout=globals_.connect_timeout,
         retry_timeout=globals_.retry_timeout,
         balancer=translate_balancing(globals_.load_balance, "")[0],
+        rate=globals_.rate,
+        rate_after=globals_.rate_after,
         read_timeout=globals_.read_timeout,
         send_timeout=globals_.send_timeout,
     )
@@ -95,8 +102,21 @@ def translate_traffic(
             ),
             tcp=TCPTrafficTimeout(connect_timeout=_duration(annotations.connect_timeout)),
         ),
+        bandwidth_limit=_limit_bandwidth(annotations),
         load_balancer=annotations.balancer if session is None else None,
         session_persistence=session,
+    )
+
+
+def _limit_bandwidth(annotations: Annotations) -> BandwidthLimit | None:
+    if not annotations.rate:
+        return None
+    return BandwidthLimit(
+        response=ResponseBandwidth(
+            limit=BandwidthRate(value=f"{annotations.rate}Ki", unit="Second"),
+            scope="Response",
+            unlimited_bytes=f"{annotations.rate_after}Ki" if annotations.rate_after else None,
+        )
     )
 
 

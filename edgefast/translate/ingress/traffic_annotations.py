@@ -14,7 +14,16 @@ from edgefast.translate.ingress.annotation_reader import AnnotationReader
 from edgefast.translate.ingress.configmap import parse_size
 from edgefast.translate.ingress.values import BASIC, SIZE, URL_SPACED, is_integer, one_of, pattern
 
-__all__ = ["read_affinity", "read_body_size", "read_connect_timeout", "read_next_upstream"]
+__all__ = [
+    "read_affinity",
+    "read_body_size",
+    "read_connect_timeout",
+    "read_next_upstream",
+    "read_rate",
+]
+
+#: KiB: the bound of a BackendTrafficPolicy.
+_MOST_RATE = 1 << 30
 
 #: The bound of these two keeps the search of a long value short.
 _AGE = pattern(r"^(?=.{0,64}$)(0|.*-?[1-9]\d*$)")
@@ -44,6 +53,12 @@ def read_connect_timeout(reader: AnnotationReader) -> int:
         reader.note(name, f"not served: {found} seconds; edgefast uses {default}")
         return default
     return found
+
+
+def read_rate(reader: AnnotationReader, name: str, default: int) -> int:
+    """Return limit-rate or limit-rate-after in KiB; 0: none. In place of 0 where the ConfigMap has a rate: the most."""
+    found = min(max(0, reader.read(default, reader.values.number, name)), _MOST_RATE)
+    return found or (_MOST_RATE if default > 0 and name == "limit-rate" else 0)
 
 
 def read_next_upstream(reader: AnnotationReader) -> tuple[int, tuple[int, ...]]:

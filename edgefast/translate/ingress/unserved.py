@@ -32,7 +32,6 @@ PARTS = frozenset(
         "auth-keepalive-requests",
         "auth-keepalive-share-vars",
         "auth-keepalive-timeout",
-        "limit-rate-after",
         "modsecurity-transaction-id",
         "opentelemetry-operation-name",
         "opentelemetry-trust-incoming-span",
@@ -40,11 +39,6 @@ PARTS = frozenset(
         "upstream-hash-by-subset-size",
     }
 )
-
-#: Annotations without effect, as errors: requests get more than the author expects.
-LOST: Mapping[str, str] = {
-    "limit-rate": "the bandwidth of a response is not limited",
-}
 
 #: Annotations without effect, as warnings.
 DIFFERS: Mapping[str, str] = {

@@ -22,6 +22,7 @@ from edgefast.api.edge.securitypolicy import (
     ExtAuthGRPC,
     ExtAuthHTTP,
 )
+from edgefast.api.model.location_template import CHECK_PATH_PATTERN, CHECK_PATH_VARIABLES
 from edgefast.api.model.units import parse_duration
 from edgefast.diagnostics.problem import supported_text
 from edgefast.diagnostics.reasons.word import Word
@@ -64,6 +65,7 @@ _SIGN_IN = re.compile(
     r"(?:https?://|\{scheme\}://|/)"
     rf"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@?%#]|\{{(?:{_VARIABLES})\}})*"
 )
+_PATH_TEMPLATE = re.compile(CHECK_PATH_PATTERN)
 _PATH = re.compile(r"/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2}){0,1023}")
 _QUERY = re.compile(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@?]|%[0-9A-Fa-f]{2}){0,1024}")
 
@@ -98,6 +100,7 @@ def translate_ext_auth(
         backends=backends,
         path=(http.path or "").rstrip("/"),  # the request's own begins with one
         path_override=http.path_override or "",
+        path_template=http.path_template or "",
         headers=_names(
             given.headers_to_ext_auth,
             _MAX_NAMES,
@@ -239,6 +242,14 @@ def _resolve(
 def _check_paths(http: ExtAuthHTTP, report: Report, path: str) -> None:
     if http.path is not None and http.path_override is not None:
         _refuse(report, f"{path}.path", "Forbidden", "with pathOverride")
+    if http.path_template is not None:
+        other = "path" if http.path is not None else "pathOverride"
+        if http.path is not None or http.path_override is not None:
+            _refuse(report, f"{path}.pathTemplate", "Forbidden", f"with {other}")
+        if len(http.path_template) > 1024 or not _PATH_TEMPLATE.match(http.path_template):
+            known = ", ".join(f"{{{one}}}" for one in CHECK_PATH_VARIABLES)
+            message = f"expected a path such as /verify?uri={{escapedTarget}}; variables: {known}"
+            _refuse(report, f"{path}.pathTemplate", "Invalid", message)
     if http.path is not None and not _PATH.fullmatch(http.path):
         message = f'"{_without_query(http.path)}" (expected a path such as /auth)'
         _refuse(report, f"{path}.path", "Invalid", message)

@@ -23,6 +23,7 @@ from edgefast.translate.backend.session_persistence import translate_session
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.policy.backend import read_count, translate_budget, translate_passive
+from edgefast.translate.policy.bandwidth import translate_bandwidth
 from edgefast.translate.policy.compression import translate_compression
 from edgefast.translate.policy.fault import translate_fault
 from edgefast.translate.policy.health_check import read_panic, translate_active
@@ -86,6 +87,7 @@ def _translate(
     made = ir.Traffic(
         body_size=size,
         compression=translate_compression(spec, report),
+        bandwidth=translate_bandwidth(spec.bandwidth_limit, report, "spec.bandwidthLimit"),
         fault=fault,
         load_balancer=balancer,
         session=translate_session(

@@ -23,6 +23,7 @@ class Mode:
 
     name: str
     title: str
+    report: str  # its name in reports, where the usual mode is "default"
     values: tuple[str, ...] = ()  # helm --set
     merged: bool = False
     exempt: tuple[str, ...] = ()  # features claimed by the class that this mode cannot have
@@ -60,12 +61,13 @@ class Mode:
 MODES = {
     mode.name: mode
     for mode in (
-        Mode(name="controller-namespace", title="Controller Namespace"),
+        Mode(name="controller-namespace", title="Controller Namespace", report="default"),
         Mode(
             name="gateway-namespace",
             title="Gateway Namespace",
+            report="gateway-namespace",
             values=(f"{_DEPLOY}=GatewayNamespace",),
         ),
-        Mode(name="merged", title="merged Gateways", merged=True),
+        Mode(name="merged", title="merged Gateways", report="merged", merged=True),
     )
 }

@@ -1,6 +1,6 @@
 """One run of the suite: the program, started outside the node, where clients are.
 
-In: a world with the product installed, flags. Out: its whole output in a file, and the verdict.
+In: a world with the product installed, a release of the suite, flags. Out: its whole output in a file, and the verdict.
 Must never: end the suite's children by name, or leave it running.
 """
 
@@ -14,19 +14,33 @@ from pathlib import Path
 
 from cluster.conformance.modes import CLASS, Mode
 from cluster.conformance.verdicts import Verdict, judge
+from cluster.tools.build import PROGRAMS
 from cluster.tools.missing import built
-from cluster.tools.versions import GATEWAY_API_HOME
+from cluster.tools.versions import GATEWAY_API, NEWEST_GATEWAY_API
 from cluster.world import addresses as at
 from cluster.world import netns
 from cluster.world.world import World
 
-PROGRAM = GATEWAY_API_HOME / "conformance.test"
 PROFILES = ("GATEWAY-HTTP", "GATEWAY-GRPC", "GATEWAY-TLS", "GATEWAY-TCP", "GATEWAY-UDP")
 _MINUTES = 60
 #: Seconds for single calls of the API server, 10 by default; the suite sets them no limit, and a machine may stall.
 _PATIENCE = "GetTimeout:60;DeleteTimeout:60"
 #: The load balancer's last address, and one that is nobody's (RFC 5737).
 _USABLE, _UNUSABLE = at.LB_POOL[-1], "192.0.2.1"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One release of the suite."""
+
+    program: str  # of cluster.tools
+
+
+#: By release.
+SUITES = {
+    NEWEST_GATEWAY_API: Suite("conformance-newest"),
+    GATEWAY_API: Suite("conformance"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,19 +57,24 @@ class Report:
             "--organization=edgefast",
             "--project=edgefast",
             "--url=https://gateway.edge.io",
-            f"--version={self.version}",
+            f"--version=v{self.version}",
             "--contact=https://gateway.edge.io",
-            f"--mode={mode.name}",
+            f"--mode={mode.report}",
         ]
 
 
 def run_suite(
-    world: World, mode: Mode, log: Path, flags: Sequence[str] = (), report: Report | None = None
+    world: World,
+    suite: Suite,
+    mode: Mode,
+    log: Path,
+    flags: Sequence[str] = (),
+    report: Report | None = None,
 ) -> Verdict:
     """Run the suite to its end; what it says is in `log`."""
     command = [
         *netns.prefix(world.network.client),
-        built(PROGRAM),
+        built(PROGRAMS[suite.program].target),
         "-test.v",
         f"-test.timeout={_MINUTES}m",
         f"--gateway-class={CLASS}",

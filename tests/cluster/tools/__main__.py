@@ -20,8 +20,8 @@ from cluster.tools.missing import MissingTool
 from cluster.tools.versions import OLDER_GATEWAY_API
 from cluster.world.box import build_box
 
-#: The conformance suite has its own command; tests of logins build Hydra when they need it.
-_LATER = ("conformance", "hydra")
+#: The conformance suites and Envoy Gateway have commands of their own; tests of logins build Hydra when they need it.
+_LATER = ("conformance", "conformance-newest", "envoy-gateway", "hydra")
 
 
 @click.command()

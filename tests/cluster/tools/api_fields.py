@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from cluster.tools.crds import gateway_api_crds
+from cluster.tools.versions import GATEWAY_API, NEWEST_GATEWAY_API
 from edgefast.api.kinds import KINDS
 
 LIST = Path(__file__).parents[2] / "api" / "apifields.txt"
 #: The last patch of each release that translate/settings.py names.
-RELEASES = ("v1.6.3", "v1.7.0")
+RELEASES = (GATEWAY_API, NEWEST_GATEWAY_API)
 CHANNELS = ("standard", "experimental")
 _HEAD = "# Made by `python -m cluster.tools.api_fields` from the CRDs of the Gateway API; do not edit.\n"
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from cluster.tools.missing import MissingTool
 from cluster.tools.versions import (
     CACHE,
+    ENVOY_GATEWAY,
     GATEWAY_API_HOME,
     GRPC_HOME,
     H2SPEC_HOME,
@@ -27,7 +28,9 @@ from cluster.tools.versions import (
     HYDRA_HOME,
     KUBERNETES,
     KUBERNETES_HOME,
+    NEWEST_GATEWAY_API,
     PEBBLE_HOME,
+    gateway_api_home,
 )
 
 MODULES = Path(__file__).parent / "gomod"
@@ -50,6 +53,9 @@ class Program:
     flags: str = "-s -w"  # of the linker
     tags: str = ""  # build tags, separated by commas
     cgo: bool = False  # needs a C compiler
+    toolchain: str = (
+        "local"  # GOTOOLCHAIN: a module that needs a newer Go names it, and Go downloads it
+    )
 
 
 def _kubernetes(name: str) -> Program:
@@ -125,8 +131,21 @@ PROGRAMS: dict[str, Program] = {
         cgo=True,
     ),
     "cert-manager": _ours("certmanager", "controller"),
+    "envoy-gateway": Program(
+        module="envoygateway",
+        package="github.com/envoyproxy/gateway/cmd/envoy-gateway",
+        target=CACHE / f"envoy-gateway-{ENVOY_GATEWAY}" / "envoy-gateway",
+        toolchain="go1.27.3",
+    ),
     "conformance": Program(
         module="conformance", package=".", target=GATEWAY_API_HOME / "conformance.test", test=True
+    ),
+    "conformance-newest": Program(
+        module="conformance_newest",
+        package=".",
+        target=gateway_api_home(NEWEST_GATEWAY_API) / "conformance.test",
+        test=True,
+        toolchain="go1.27.3",
     ),
 }
 
@@ -169,7 +188,7 @@ def _build(go: str, program: Program) -> None:
         env={
             **_ALONE,
             "CGO_ENABLED": "1" if program.cgo else "0",
-            "GOTOOLCHAIN": "local",
+            "GOTOOLCHAIN": program.toolchain,
             "GOFLAGS": "-mod=readonly",
         },
         stdout=subprocess.PIPE,

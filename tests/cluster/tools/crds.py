@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from cluster.tools.missing import MissingTool
-from cluster.tools.versions import CACHE, GATEWAY_API
+from cluster.tools.versions import GATEWAY_API, gateway_api_home
 
 MODULE = "sigs.k8s.io/gateway-api"
 
@@ -26,7 +26,7 @@ def gateway_api_crds(
     channel: str = "experimental", release: str = GATEWAY_API
 ) -> list[dict[str, Any]]:
     """Return the CRDs and the admission policy of a channel; MissingTool when `go` is needed and absent."""
-    kept = CACHE / f"gateway-api-{release}" / f"{channel}.json"
+    kept = gateway_api_home(release) / f"{channel}.json"
     if not kept.exists():
         documents = _read_module(channel, release)
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -10,12 +10,12 @@ import json
 import zipfile
 
 from cluster.tools.crds import MODULE, module_zip
-from cluster.tools.versions import CACHE
+from cluster.tools.versions import gateway_api_home
 
 
 def gateway_api_examples(release: str) -> dict[str, str]:
     """Return the manifests; MissingTool when `go` is needed and absent."""
-    kept = CACHE / f"gateway-api-{release}" / "examples.json"
+    kept = gateway_api_home(release) / "examples.json"
     if not kept.exists():
         texts = _read_module(release)
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 KUBERNETES = "v1.36.3"
 GATEWAY_API = "v1.6.3"
+#: The other release that the conformance suite is run of.
+NEWEST_GATEWAY_API = "v1.7.0"
 #: CRDs that are older than the product knows: without ListenerSet, ReferenceGrant in v1beta1 alone.
 OLDER_GATEWAY_API = "v1.3.0"
 HELM = "v4.3.1"
@@ -20,6 +22,7 @@ GRPC = "v1.85.0"
 GRPCURL = "v1.9.4"
 GHZ = "v0.121.0"
 CERT_MANAGER = "v1.21.2"
+ENVOY_GATEWAY = "v1.9.1"
 PEBBLE = "v2.10.3"
 HYDRA = "v2.3.0"
 #: Modules whose Ingresses are read. ingress-nginx has no tags that Go knows.
@@ -34,8 +37,14 @@ CACHE = Path(
     os.environ.get("EDGEFAST_CLUSTER_CACHE") or Path.home() / ".cache" / "edgefast-cluster"
 )
 
+
+def gateway_api_home(release: str) -> Path:
+    """Return the folder of what comes from one release of the Gateway API."""
+    return CACHE / f"gateway-api-{release}"
+
+
+GATEWAY_API_HOME = gateway_api_home(GATEWAY_API)
 KUBERNETES_HOME = CACHE / f"kubernetes-{KUBERNETES}"
-GATEWAY_API_HOME = CACHE / f"gateway-api-{GATEWAY_API}"
 HELM_HOME = CACHE / f"helm-{HELM}"
 H2SPEC_HOME = CACHE / "h2spec-v2.2.1"
 GRPC_HOME = CACHE / f"grpc-{GRPC}-{GRPCURL}-{GHZ}"

@@ -20,6 +20,8 @@ OWN_USER = 65532
 BIN = Path(sys.prefix) / "bin"
 
 ECHO_IMAGE = "registry.k8s.io/gateway-api/echo-basic"
+#: The name since v1.7.0; the program is the same.
+_NEWEST_ECHO_IMAGE = "registry.k8s.io/gateway-api/conformance/echo-basic"
 
 
 def default_images() -> dict[str, Image]:
@@ -34,7 +36,9 @@ def default_images() -> dict[str, Image]:
             {**unbuffered, "MALLOC_ARENA_MAX": "1"},
             OWN_USER,
         ),
-        ECHO_IMAGE: Image((str(GATEWAY_API_HOME / "echo-basic"),)),
+        **dict.fromkeys(
+            (ECHO_IMAGE, _NEWEST_ECHO_IMAGE), Image((str(GATEWAY_API_HOME / "echo-basic"),))
+        ),
         "redis": Image((debian("redis-server"),)),
         "curl": Image((debian("curl"),)),
         "python": Image((python,), (), unbuffered),

@@ -121,13 +121,13 @@ def ingresses(count: int, *notes: str) -> list[Object]:
 def test_problems_of_ingresses_are_told_bit_by_bit_errors_first() -> None:
     ours = IngressSettings(enabled=True, classes=("ours",))
     settings = Settings(standalone=False, ingress=ours)
-    notes = ("limit-rate: '1'", "load-balance: ewma")
+    notes = ("app-root: /$x", "load-balance: ewma")
     events = Told()
     objects = ingresses(_WARNINGS, *notes)
     tell(*objects, settings=settings, events=events)
     assert len(events.told) == _WARNINGS
     assert {about.kind for about, _, _ in events.told} == {"Ingress"}
-    assert all("limit-rate" in text for _, _, text in events.told)
+    assert all("app-root" in text for _, _, text in events.told)
     tell(*objects, settings=settings, events=events)
     assert len(events.told) == 2 * _WARNINGS
     assert all("load-balance" in text for _, _, text in events.told[_WARNINGS:])

@@ -231,8 +231,10 @@ def test_ingresses_of_all_controllers() -> None:
         "status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.1"}, {"hostname": "lb.test"}]}},
     }
     (row,) = make_ingress_rows([ingress])
-    assert (row.name, row.ingress_class, row.hostnames) == ("app/shop", "nginx", ("a.test",))
+    assert (row.name, row.ingress_class, row.hostnames) == ("app/shop", "nginx", ("a.test", "*"))
     assert row.addresses == ("192.0.2.1", "lb.test")
+    default = {**ingress, "spec": {"defaultBackend": {"service": {"name": "web"}}}}
+    assert make_ingress_rows([default])[0].hostnames == ("*",)
     bare = {"metadata": {"namespace": "app", "name": "bare"}, "spec": {"ingressClassName": "x"}}
     (row,) = make_ingress_rows([bare])
     assert (row.ingress_class, row.hostnames, row.addresses) == ("x", (), ())

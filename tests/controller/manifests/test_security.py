@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from controller.manifests.objects import VERSION
 from controller.manifests.workload import PORTS
 
 from .installs import DEFAULT, OTHER, of, one, render
@@ -100,10 +101,15 @@ def test_where_pods_may_run() -> None:
 @pytest.mark.parametrize(
     ("settings", "image"),
     [
-        ((), "edgefast:0.1.0"),
+        ((), f"edgefast:{VERSION}"),
         (("proxy.image.tag=v2",), "edgefast:v2"),
-        (("proxy.image.repository=r.example:5000/a/b",), "r.example:5000/a/b:0.1.0"),
-        ((f"proxy.image.tag=@sha256:{'0' * 64}",), f"edgefast:0.1.0@sha256:{'0' * 64}"),
+        (("proxy.image.repository=r.example:5000/a/b",), f"r.example:5000/a/b:{VERSION}"),
+        ((f"proxy.image.tag=@sha256:{'0' * 64}",), f"edgefast:{VERSION}@sha256:{'0' * 64}"),
+        ((f"proxy.image.digest=sha256:{'1' * 64}",), f"edgefast:{VERSION}@sha256:{'1' * 64}"),
+        (
+            (f"proxy.image.tag=v2@sha256:{'0' * 64}", f"proxy.image.digest=sha256:{'1' * 64}"),
+            f"edgefast:v2@sha256:{'1' * 64}",
+        ),
     ],
 )
 def test_images(settings: tuple[str, ...], image: str) -> None:

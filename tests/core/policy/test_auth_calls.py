@@ -78,6 +78,30 @@ async def test_a_path_of_its_own(world: World) -> None:
     assert (await client.response()).status == 200
 
 
+async def test_a_path_of_parts_of_the_request(world: World) -> None:
+    template = (
+        "/v/{method}{path}?h={host}:{authority}&s={scheme}&q={query}&u={target}&e={escapedTarget}"
+    )
+    route = await guarded(world, None, path_template=template)
+    client = await route.client()
+    await client.send(make_request("/x/../a%2d?b=c&d", host="A.test:80"))
+    call = await route.service.call()
+    assert call.message.target == (
+        b"/v/GET/a-?h=a.test:A.test:80&s=http&q=b=c&d&u=/x/../a%2d?b=c&d&e=%2Fx%2F..%2Fa%252d%3Fb%3Dc%26d"
+    )
+    assert call.message.value(b"x-forwarded-uri") == b"/a-?b=c&d"
+    call.send(PASS)
+    assert (await client.response()).status == 200
+
+
+async def test_a_cached_answer_is_for_the_same_path_of_a_check(world: World) -> None:
+    cache = ir.AuthCache(ttl=10_000, key_headers=("x-tenant",))
+    route = await guarded(world, passing(), path_template="/v?u={target}", cache=cache)
+    for target in ("/a", "/a", "/x/../a"):
+        assert (await route.ask(target)).status == 200
+    assert route.service.count == 2
+
+
 async def test_other_statuses_may_let_pass(world: World) -> None:
     route = await guarded(world, passing(status=202), statuses=(202,))
     assert (await route.ask()).status == 200

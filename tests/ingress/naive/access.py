@@ -7,15 +7,16 @@ import hashlib
 import ipaddress
 import re
 from dataclasses import dataclass, field
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from ingress.message import AuthCall, Headers, Request, answer_auth, first
-from ingress.naive.client import Client, name_of_host
+from ingress.naive.client import Client
 from ingress.naive.forwarding import passed_headers
 from ingress.naive.hosts import Location
 from ingress.naive.matching import Served
 from ingress.naive.objects import Objects
 from ingress.naive.redirects import is_listed
+from ingress.naive.variables import component, expand
 
 #: Statuses of an answer that gets the cookie of the authentication service.
 WITH_COOKIE = frozenset((200, 201, 204, 206, 301, 302, 303, 304, 307, 308))
@@ -207,25 +208,6 @@ def _check_external(
     return status if status in (401, 403) else 500
 
 
-def expand(text: str, request: Request) -> str:
-    """Variables in auth-url and auth-signin: `$host`, `$http_host`, `$scheme`, `$request_uri`, `$escaped_request_uri`,
-    `$remote_addr`."""
-    values = {
-        "host": name_of_host(request.host),
-        "http_host": request.host,
-        "scheme": request.scheme,
-        "request_uri": request.target,
-        "escaped_request_uri": _component(request.target),
-        "remote_addr": request.peer,
-    }
-    return re.sub(r"\$([a-z_]+)", lambda found: values[found[1]], text)
-
-
-def _component(text: str) -> str:
-    """As `set_escape_uri` of nginx' module set-misc 0.33: unlike encodeURIComponent it leaves `@`, `$`, `,`, `|` and the backquote."""
-    return quote(text.encode("latin-1"), safe="-_.~!*'()@$,|`")
-
-
 def auth_call(external: External, request: Request, client: Client) -> AuthCall:
     """GET (or auth-method) without body, all request headers plus X-Original-URL, X-Original-Method, X-Sent-From, X-Real-IP,
     X-Forwarded-For, X-Auth-Request-Redirect. Host of the call has no port."""
@@ -257,4 +239,4 @@ def signin_location(external: External, request: Request, client: Client) -> str
     else:
         mark = "&"
     start = expand(external.signin, request)
-    return f"{start}{mark}{parameter}={client.scheme}://{request.host}{_component(request.target)}"
+    return f"{start}{mark}{parameter}={client.scheme}://{request.host}{component(request.target)}"

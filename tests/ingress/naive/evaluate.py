@@ -15,6 +15,7 @@ from ingress.naive import (
     redirects,
     responses,
     rewriting,
+    snippets,
 )
 from ingress.naive.client import Client, client_of, name_of_host
 from ingress.naive.forwarding import backend_headers, body_limit
@@ -46,7 +47,7 @@ class Evaluator:
 
     def answer(self, request: Request) -> Answer:
         """Order of one request: from-to-www; app-root; location; 413 by Content-Length; 301 for a missing slash; 503 of a closed
-        location; temporal or permanent redirect; rewrite with a scheme; ssl-redirect; 503 without endpoints; access; 413 of a
+        location; answers of a snippet; temporal or permanent redirect; rewrite with a scheme; ssl-redirect; 503 without endpoints; access; 413 of a
         chunked body; canary; backend."""
         answer = self._answer(request)
         if extra := cors.global_headers(self.objects):
@@ -88,7 +89,12 @@ class Evaluator:
         return redirect if redirect is not None else self._serve(case)
 
     def _redirect(self, case: _Case) -> Answer | None:
-        """Temporal and permanent redirects beat ssl-redirect and need no access."""
+        """Answers of snippets come first. Temporal and permanent redirects beat ssl-redirect and need no access."""
+        answered = snippets.snippet_answer(case.served.location, case.request, self.objects)
+        if answered is not None and answered[0] < 400:
+            return self._in_location(case, Answer(*answered, step="snippet"))
+        if answered is not None:
+            return self._error(case, answered[0], "snippet")
         fixed = redirects.fixed_redirect(case.request, case.served, self.objects)
         if fixed is not None:
             return self._in_location(case, Answer(*fixed, step="redirect"))

@@ -7,6 +7,7 @@ from ingress.naive.client import Client, name_of_host
 from ingress.naive.hosts import Host, Location
 from ingress.naive.matching import Served, served_locations
 from ingress.naive.objects import Objects
+from ingress.naive.variables import expand
 
 _WITH_LOCATION = (301, 302, 303, 307, 308)
 
@@ -65,7 +66,7 @@ def absolute(request: Request, location: Location, objects: Objects, target: str
 
 def fixed_redirect(request: Request, served: Served, objects: Objects) -> tuple[int, str] | None:
     """temporal (300-307, else 302) beats permanent (300-308, else 301). nginx writes no Location for 300, 304, 305 and 306. A
-    permanent one may be a path: nginx makes it absolute, as its own 301."""
+    permanent one may be a path: nginx makes it absolute, as its own 301. Variables need enable-annotation-validations: false."""
     location = served.location
     if location.owner is None or not location.owner.has_good_redirect():
         return None
@@ -77,6 +78,7 @@ def fixed_redirect(request: Request, served: Served, objects: Objects) -> tuple[
         code = given if 300 <= given <= last else default
         if code not in _WITH_LOCATION:
             return code, ""
+        url = expand(url, request)
         return code, absolute(request, location, objects, url) if url.startswith("/") else url
     return None
 

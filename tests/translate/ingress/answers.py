@@ -100,6 +100,9 @@ def answer(
         shown["limits"] = [
             line.strip() for line in render_explanation(found) if "Ingress-limits#" in line
         ]
+    rates = [one for one in found.notes if "each response has" in one]
+    if rates:
+        shown["notes"] = rates
     if heads:
         shown["heads"] = [list(one.head) for one in found.backends if one.head]
         shown["filters"] = list(found.filters)

@@ -8,7 +8,7 @@ from edgefast.translate.ingress.annotation_fields import Affinity, Annotations, 
 from edgefast.translate.ingress.annotations import read_annotations
 from edgefast.translate.ingress.configmap import Globals, ResponseValues, parse_size
 from edgefast.translate.ingress.known import KNOWN, SERVED
-from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, LOST, PARTS
+from edgefast.translate.ingress.unserved import CLOSING, CRITICAL, DIFFERS, HARMLESS, PARTS
 from edgefast.translate.ingress.values import PREFIX
 
 pytestmark = pytest.mark.pure
@@ -28,7 +28,7 @@ def notes(found: Annotations) -> dict[str, tuple[bool, str]]:
 
 
 def test_each_annotation_has_one_meaning() -> None:
-    tables = (SERVED, CRITICAL, CLOSING, PARTS, LOST, DIFFERS, HARMLESS)
+    tables = (SERVED, CRITICAL, CLOSING, PARTS, DIFFERS, HARMLESS)
     assert sum(map(len, tables)) == len(KNOWN) == 138
 
 
@@ -37,6 +37,21 @@ def test_without_annotations_the_settings_of_the_config_map_apply() -> None:
     found = read(settings)
     assert (found.ssl_redirect, found.body_size, found.read_timeout) == (False, 5, 7)
     assert (found.tries, found.notes, found.closed, found.refused) == (2, (), (), "")
+
+
+@pytest.mark.parametrize(
+    ("value", "settings", "rate"),
+    [
+        ("512", Globals(), 512),
+        ("0", Globals(), 0),
+        ("-4", Globals(), 0),
+        ("x", Globals(rate=7), 7),
+        ("0", Globals(rate=7), 1 << 30),
+        ("9" * 18, Globals(), 1 << 30),
+    ],
+)
+def test_rates(value: str, settings: Globals, rate: int) -> None:
+    assert read(settings, limit_rate=value).rate == rate
 
 
 @pytest.mark.parametrize("value", ["1", "t", "T", "TRUE", "true", "True"])

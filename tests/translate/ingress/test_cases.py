@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.translate.ingress.answers import HERE, render
+from edgefast.explain import read_request_spec, serve_translation
+from edgefast.explain.explain import explain
+from tests.translate.ingress.answers import HERE, render, translate_documents
 
 CASES = sorted((HERE / "cases").glob("*.in.yaml"))
 
@@ -22,6 +24,15 @@ def test_case(path: Path, request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--update-goldens"):
         golden.write_text(text)
     assert text == golden.read_text()
+
+
+@pytest.mark.pure
+def test_an_explanation_has_the_reason_of_a_closed_location() -> None:
+    text = (HERE / "cases" / "auth-url.in.yaml").read_text().partition("\n---\n")[2]
+    served = serve_translation(translate_documents(text)[0])
+    request = read_request_spec("GET", "http://arg.test/", (), "192.0.2.1")
+    (answer,) = explain(served, request).answers
+    assert answer.status == 503 and answer.why.startswith("variable $arg_token is not served")
 
 
 @pytest.mark.pure

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
@@ -261,3 +263,17 @@ def test_a_solver_of_cert_manager_is_served_beside_the_ingress() -> None:
     assert found.work.virtual_hosts == 1
     (host,) = found.ir.fleets[0].virtual_hosts
     assert len(host.rules) > len(first.ir.fleets[0].virtual_hosts[0].rules)
+
+
+def test_hosts_without_a_certificate_have_one_of_each_type_of_key() -> None:
+    keys = (Path(__file__).parents[1] / "bases" / "certificates.yaml").read_text()
+    hosts = "---\n".join((ingress_class("ours"), keys, ingress("a")))
+    names = {
+        "certificate": {"namespace": "default", "name": "ecdsa"},
+        "additionalCertificate": {"namespace": "default", "name": "rsa"},
+    }
+    found = run(hosts, **names)
+    (fleet,) = found.ir.fleets
+    (tls,) = [one.tls for one in fleet.listeners if one.tls is not None]
+    assert tls.certificates == ("secret/default/ecdsa", "secret/default/rsa")
+    assert not [one for one in found.problems if one.obj.kind == "Gateway"]

@@ -56,9 +56,9 @@ annotations:
 {{- end -}}
 
 {{- define "edge.image" -}}
-{{- $tag := .image.tag -}}
-{{- if or (not $tag) (hasPrefix "@" $tag) -}}{{- $tag = printf "%s%s" .root.Chart.AppVersion $tag -}}{{- end -}}
-{{ .image.repository }}:{{ $tag }}
+{{- $parts := splitn "@" 2 .image.tag -}}
+{{- $digest := .image.digest | default $parts._1 -}}
+{{ .image.repository }}:{{ $parts._0 | default .root.Chart.AppVersion }}{{ with $digest }}@{{ . }}{{ end }}
 {{- end -}}
 
 {{/* Settings of the cluster provider, under whichever of their two names. */}}
