@@ -28,6 +28,7 @@ from core.tls_client import TlsClient
 from edgefast import ir
 from edgefast._csrc import ffi, lib
 from edgefast.core import Engine, TlsContext
+from edgefast.core.policy.login_services import LoginServices
 from edgefast.table import Resource, Shards, compile_fleet, diff
 
 Change = tuple[str, str, str, int, int]  # op, type, name, offset, length
@@ -83,6 +84,7 @@ class World:
         limits: memoryview | None = None,
         worker: int = 0,
         loop: asyncio.AbstractEventLoop | None = None,
+        login_services: LoginServices | None = None,
     ) -> None:
         """`health` and `limits`: segments that other worlds may share, each as another worker; on the loop of one of them."""
         self.loop = loop or uvloop.new_event_loop()
@@ -107,6 +109,7 @@ class World:
             health=health,
             ask_others=self._on_asked,
             spans=self._on_spans,
+            login_services=login_services,
         )
         self.places: dict[tuple[str, str], tuple[int, int]] = {}
         self.errors: list[str] = []  # tests that expect some clear it

@@ -272,7 +272,9 @@ async def test_keys_that_nobody_has_yet(world: World) -> None:
     await world.turns()
     token_verifier = world.engine.token_verifier_of()
     assert token_verifier.waiting == 1
-    token_verifier.remote.use("https://issuer.test/keys", "", issuer.key_set(issuer.jwk("ES256")))
+    token_verifier.remote.use(
+        ("https://issuer.test/keys", "", ""), issuer.key_set(issuer.jwk("ES256"))
+    )
     assert (await client.response()).status == 200
     await client.send(make_request(headers=bearer(token("RS256"))))
     await world.turns()

@@ -296,6 +296,17 @@ def test_large_tokens_take_several_cookies_and_very_large_ones_are_refused(front
     assert large.sessions == []
 
 
+def test_a_stranger_with_one_login_sends_the_provider_one_code(front: Front) -> None:
+    stranger = front.browser()
+    parameters = front.provider.authorize(stranger.begin())
+    before = dict(stranger.cookies)
+    for number in range(20):
+        stranger.cookies = dict(before)
+        answer = stranger.call_back({**parameters, "code": f"junk{number}"})
+        assert answer.status == 403
+    assert len(front.provider.posts) == 1
+
+
 def test_a_cookie_that_was_changed_is_no_session(front: Front) -> None:
     browser = front.browser()
     browser.log_in(front.provider)
