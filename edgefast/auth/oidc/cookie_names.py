@@ -16,7 +16,7 @@ __all__ = ["client_scope", "session_name", "state_domain", "state_name"]
 
 
 def client_scope(spec: Oidc) -> bytes:
-    """Return a digest of all that decides which tokens a session may have, and who gets its tokens."""
+    """Return a digest of all that decides which tokens a session may have, and which provider gets them."""
     return scope_of(*_public_parts(spec), spec.client_secret)
 
 

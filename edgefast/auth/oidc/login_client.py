@@ -186,7 +186,7 @@ class LoginClient:
             if open_session(self._cipher, self.chunks(request.cookies), now) is not None:
                 return Reply(302, "state", "/")  # a page that was called again
             return Reply(400, "state")
-        if metadata is None:  # it says whether `iss` is required
+        if metadata is None:  # it decides whether `iss` is required
             return Reply(503, "provider")
         removed = (self._removed(name_of_state(self.state_name, state.id)),)
         if (callback.issuer or metadata.names_issuer) and callback.issuer != self.issuer:

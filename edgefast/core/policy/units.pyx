@@ -43,7 +43,7 @@ cdef class PolicyUnits(PolicyHooks):
         if self.tokens is None:
             if self.make_token_verifier is None:
                 from edgefast.core.policy.token_verification import TokenVerifier
-                self.tokens = TokenVerifier(self.engine.loop, lambda uri, cluster: None)
+                self.tokens = TokenVerifier(self.engine.loop, lambda source: None)
             else:
                 self.tokens = self.make_token_verifier()
             self.tokens.is_signed_slow = self.is_signed

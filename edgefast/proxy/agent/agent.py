@@ -153,7 +153,7 @@ class Agent:
             self.keys.oidc_of, self.keys.provider_of, self.keys.source_context
         )
         self._shared.on_tokens_wanted = self.token_exchange.ask
-        self._shared.on_tokens_unwanted = self.token_exchange.cancel
+        self._shared.on_cancel_tokens = self.token_exchange.cancel
         self.uncounted = LimitWarnings(lambda: self.slots, self._report_problems)
         self._shared.on_spans, self._shared.on_uncounted = self.spans.take, self.uncounted.note
         self.slots = [

@@ -74,7 +74,7 @@ class SharedState:
         self.on_tokens_wanted: Callable[
             [object, messages.TokensWanted, Callable[[messages.Tokens], None]], None
         ] = lambda _, wanted, answer: answer(messages.Tokens(wanted.number, "provider"))
-        self.on_tokens_unwanted: Callable[[object, int], None] = lambda *_: None
+        self.on_cancel_tokens: Callable[[object, int], None] = lambda *_: None
         self.on_connections_wanted: Callable[[int, str], None] = lambda *_: None  # by whom, of what
         self.on_uncounted: Callable[[messages.Uncounted], None] = lambda _: None
 

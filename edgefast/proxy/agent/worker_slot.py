@@ -265,8 +265,8 @@ class WorkerSlot:
                 self._shared.on_tokens_wanted(
                     self._update, message, self._answer_tokens(self._update)
                 )
-            case messages.TokensUnwanted(number):
-                self._shared.on_tokens_unwanted(self._update, number)
+            case messages.CancelTokens(number):
+                self._shared.on_cancel_tokens(self._update, number)
             case messages.ConnectionsWanted(cluster):
                 self._shared.on_connections_wanted(self.number, cluster)
             case messages.OldGone():

@@ -49,7 +49,7 @@ __all__ = [
     "StopAccepting",
     "Taking",
     "Tokens",
-    "TokensUnwanted",
+    "CancelTokens",
     "TokensWanted",
     "Uncounted",
     "WorkerMessage",
@@ -333,7 +333,7 @@ class TokensWanted(_Message, frozen=True):
         return f"TokensWanted({self.number}, {self.unit!r}, <redacted>)"
 
 
-class TokensUnwanted(_Message, frozen=True):
+class CancelTokens(_Message, frozen=True):
     """The request that needed these tokens is over."""
 
     number: int
@@ -361,7 +361,7 @@ WorkerMessage = (
     | Uncounted
     | KeysWanted
     | TokensWanted
-    | TokensUnwanted
+    | CancelTokens
     | ConnectionsWanted
     | OldGone
     | Drained

@@ -52,7 +52,7 @@ class KeptKeys(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def source(self) -> Source:
-        """What the keys are of."""
+        """The source of the keys."""
         return self.uri, self.cluster, self.issuer
 
 

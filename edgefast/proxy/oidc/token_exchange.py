@@ -82,7 +82,7 @@ class _Traffic:
         self._queues: dict[bytes, deque[_Exchange]] = {}  # by client, the next one first
 
     def enter(self, one: _Exchange) -> _Exchange | None:
-        """Let one wait; returns the one that gives way: itself, or the last one of the client with most."""
+        """Let one wait; returns the one that is dropped for it: itself, or the last one of the client with most."""
         mine = self._queues.get(one.wanted.client)
         if self.running + self.waiting >= AT_ONCE + WAITING:
             largest = max(self._queues.values(), key=len)
@@ -166,7 +166,7 @@ class TokenExchange:
         self._asked[owner, wanted.number] = one
 
     def cancel(self, owner: object, number: int) -> None:
-        """A request is over. What the provider has is not taken back, what waits for it is."""
+        """A request is over: its exchange is dropped while it waits for its turn, and continues once it was sent."""
         one = self._asked.pop((owner, number), None)
         if one is None:
             return

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from edgefast.auth.oidc.token_response import TokenResponse
-from edgefast.proxy.control.messages import Tokens, TokensUnwanted, TokensWanted
+from edgefast.proxy.control.messages import CancelTokens, Tokens, TokensWanted
 
 if TYPE_CHECKING:
     from edgefast.auth.oidc.login_client import TokenCall
@@ -49,13 +49,13 @@ class _Call(NamedTuple):
 class TokenCalls:
     """Passes requests to the agent, and its answers back. `send` has a deadline of its own."""
 
-    def __init__(self, send: Callable[[TokensWanted | TokensUnwanted], Awaitable[None]]) -> None:
+    def __init__(self, send: Callable[[TokensWanted | CancelTokens], Awaitable[None]]) -> None:
         self._send = send
         self._number = 0
         self._waiting: dict[int, _Call] = {}
         self._shares: Counter[_Share] = Counter()
         self._sent: set[int] = set()  # of `_waiting`: the agent has them
-        self._out: deque[TokensWanted | TokensUnwanted] = deque()
+        self._out: deque[TokensWanted | CancelTokens] = deque()
         self._wakeup = asyncio.Event()
 
     def ask(
@@ -104,7 +104,7 @@ class TokenCalls:
         """Call back no more: the request that waits is over."""
         if self._end(number) is not None and number in self._sent:
             self._sent.discard(number)
-            self._out.append(TokensUnwanted(number))
+            self._out.append(CancelTokens(number))
             self._wakeup.set()
 
     def take(self, message: Tokens) -> None:

@@ -280,7 +280,7 @@ async def test_keys_that_nobody_has_yet(world: World) -> None:
     await world.turns()
     client.reset()
     await world.until(lambda: token_verifier.waiting == 0)
-    token_verifier.remote.use("https://issuer.test/keys", "", b"")
+    token_verifier.remote.use(("https://issuer.test/keys", "", ""), b"")
     answer = await other.ask(make_request(headers=bearer(token())))  # after it has been waited for
     assert (answer.status, answer.value("retry-after")) == (503, "1")
     assert world.lines()[-1]["policy_rule"] == "keys"

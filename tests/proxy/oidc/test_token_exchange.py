@@ -49,7 +49,7 @@ class World:
         self.exchange.ask(owner, wanted, self.answers.append)
 
     def word(self, number: int) -> str | None:
-        """Return the word of an answer; None: there is none yet."""
+        """Return the word of an answer; None: it did not come yet."""
         (word, *more) = [one.word for one in self.answers if one.number == number] or [None]
         assert not more
         return word

@@ -11,7 +11,7 @@ import pytest
 from edgefast.auth.oidc.login_client import TokenCall
 from edgefast.auth.oidc.login_state import start_state
 from edgefast.auth.oidc.token_response import TokenResponse
-from edgefast.proxy.control.messages import Tokens, TokensUnwanted, TokensWanted
+from edgefast.proxy.control.messages import CancelTokens, Tokens, TokensWanted
 from edgefast.proxy.worker.token_calls import (
     CALLS,
     CLIENT_CALLS,
@@ -24,9 +24,9 @@ from tests.proxy.jwks.virtual import run_virtually
 
 def test_requests_and_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
-        sent: list[TokensWanted | TokensUnwanted] = []
+        sent: list[TokensWanted | CancelTokens] = []
 
-        async def send(message: TokensWanted | TokensUnwanted) -> None:
+        async def send(message: TokensWanted | CancelTokens) -> None:
             sent.append(message)
 
         calls, told = TokenCalls(send), []  # type: ignore[var-annotated]
@@ -63,9 +63,9 @@ def test_requests_and_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_owner_and_no_address_takes_all_places(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
-        sent: list[TokensWanted | TokensUnwanted] = []
+        sent: list[TokensWanted | CancelTokens] = []
 
-        async def send(message: TokensWanted | TokensUnwanted) -> None:
+        async def send(message: TokensWanted | CancelTokens) -> None:
             sent.append(message)
 
         calls = TokenCalls(send)
@@ -93,7 +93,7 @@ def test_no_owner_and_no_address_takes_all_places(monkeypatch: pytest.MonkeyPatc
         assert last and not ask(login, client=b"more")
         calls.cancel(last)
         await asyncio.sleep(0.1)
-        assert sent[-1] == TokensUnwanted(numbers[0]), "the agent hears what it knows"
+        assert sent[-1] == CancelTokens(numbers[0]), "the agent hears what it knows"
         count = 0
         while ask(refresh, f"{count // 200}"):
             count += 1
