@@ -220,13 +220,16 @@ class OIDC(Element, frozen=True, kw_only=True):
     ] = field(default="0s", name="defaultTokenTTL")
     default_refresh_token_ttl: Annotated[
         Duration,
-        Meta(description="Lifetime of a session after its last refresh, 1m to 8760h."),
+        Meta(
+            description="Lifetime of a session after its last refresh, 1m to 8760h. A session ends at the "
+            "latest after 4 times this, counted from its login."
+        ),
     ] = field(default="168h", name="defaultRefreshTokenTTL")
     pass_through_auth_header: Annotated[
         bool,
         Meta(
             description="A request with a token for `jwt` of this policy skips the login; `jwt` decides. "
-            "Other requests require a session only."
+            "Other requests require a session only. `jwt.optional` and `jwt.failOpen` must be false."
         ),
     ] = False
     forward_access_token: Annotated[
