@@ -411,3 +411,20 @@ def test_a_refresh_that_is_too_large_for_cookies_ends_the_session() -> None:
     done = one.finish(request("/", cookies), call, TokenResponse(text, "a"), claims, NOW + 90)
     assert isinstance(done, Reply) and (done.status, done.word) == (401, "session_size")
     assert take(cookies, done) == {}
+
+
+def test_policies_of_one_client_share_a_session_and_others_do_not() -> None:
+    ring = Ring()
+    route, gateway = client(ring), client(ring, logout_path="/leave", callback_path="/cb")
+    found = gateway.decide(request("/", log_in(route)), None, NOW)
+    assert isinstance(found, Admission) and found.claims["sub"] == "jane"
+    other = client(ring, client_id="other")
+    cookies = {**log_in(route), **log_in(other)}
+    assert len(cookies) == 2, "two clients on one host"
+    for one in (route, other):
+        assert isinstance(one.decide(request("/", cookies), None, NOW), Admission)
+    left = take(cookies, other.decide(request("/logout", cookies), PROVIDER, NOW))  # type: ignore[arg-type]
+    assert isinstance(route.decide(request("/", left), None, NOW), Admission)
+    started, said = begin(other)
+    path = f"/oauth2/callback?code=c&state={said['state']}"
+    assert route.decide(request(path, started), PROVIDER, NOW).word == "state"  # type: ignore[union-attr]
