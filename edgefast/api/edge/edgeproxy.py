@@ -43,6 +43,32 @@ from edgefast.api.model.meta import ObjectMeta
 MAX_HEADERS = 128
 
 
+class ProxyHTTP10(Element, frozen=True, kw_only=True):
+    """Requests in HTTP/1.0, with the name that ClientTrafficPolicy of Envoy Gateway has for them."""
+
+    enabled: Annotated[
+        bool | None,
+        Meta(description="Serves requests in HTTP/1.0. Absent: true."),
+    ] = None
+    default_host: Annotated[
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=253,
+                pattern=r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\Z",
+                extra=expects("a host name, such as www.example.com"),
+            ),
+        ]
+        | None,
+        Meta(
+            description="Host of HTTP/1.0 requests without a Host header, for listeners, routes and "
+            "backends. Absent: they get 400. A name that no listener and no route has, such as _, "
+            "selects those without a hostname."
+        ),
+    ] = None
+
+
 class ProxyHTTP(Element, frozen=True, kw_only=True):
     """Limits and timeouts of HTTP/1.1, with the effect of each limit."""
 
@@ -221,6 +247,10 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
             description='How a raw | { } ^ \\ " or backtick in the query, or | in the path, is handled: '
             "Allow forwards the query unchanged and the path with %7C, Reject answers 400."
         ),
+    ] = None
+    http10: Annotated[
+        ProxyHTTP10 | None,
+        Meta(description="Clients that use HTTP/1.0. Absent: their requests get 426."),
     ] = None
     underscores: Annotated[
         Literal["RejectRequest", "DropHeader", "Allow"] | None,

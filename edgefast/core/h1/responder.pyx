@@ -1,7 +1,8 @@
 # Responder: writes answers to a client's connection: the proxy's own, and the backend's as it comes.
 #
 # In: the answer of an exchange. Out: HTTP/1.1 heads and framed bodies, gathered into one write per read of the backend. It reads nothing;
-# H1Server is its other half.
+# H1Server is its other half. A client of HTTP/1.0 gets the status line of HTTP/1.1 (RFC 9110 2.5), but nothing that came with it: no chunks,
+# trailers or 1xx. A body without a length ends with its connection.
 
 cdef dict STATUS_LINES = {}
 # What RFC 9110 calls them now, whatever Python this is.
@@ -22,6 +23,7 @@ cdef bytes status_line(int status):
 
 
 cdef bytes HTTP_1_1 = b"HTTP/1.1"
+cdef bytes HTTP_1_0 = b"HTTP/1.0"
 
 
 cdef bint needs_length(unsigned method, ef_head *head) noexcept:
@@ -47,11 +49,13 @@ cdef class H1Responder(Inbound):
         parts = [status_line(status), first_lines(self.engine, ex), lines]
         if self.closing:
             parts.append(b"connection: close, upgrade\r\n" if status == 426 else b"connection: close\r\n")
+        elif self.is_http10:
+            parts.append(b"connection: keep-alive\r\n")
         if body:
             parts.append(b"%bcontent-length: %d\r\n\r\n" % (type_line(lines), len(body)))
             if not is_head:
                 parts.append(body)
-        elif status == 429:
+        elif status == 429 and not self.is_http10:
             parts.append(b"transfer-encoding: chunked\r\n\r\n" if is_head else b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n")
         elif status == 204 or status == 304:
             parts.append(b"\r\n")
@@ -73,6 +77,8 @@ cdef class H1Responder(Inbound):
 
     cdef int response_info(self, const uint8_t *base, ef_head *head) except -1:
         cdef Out *out = &self.engine.out
+        if self.is_http10:  # it may take it for the answer (RFC 9110 15.2)
+            return 0
         self.response_flush()
         out.size = 0
         out_reserve(out, head.head_len + 64)
@@ -91,6 +97,9 @@ cdef class H1Responder(Inbound):
         cdef Out *out = &engine.out
         cdef uint16_t i
         self.chunked_response = head.body == EF_BODY_CHUNKED or head.body == EF_BODY_EOF
+        if self.chunked_response and self.is_http10:
+            self.chunked_response = False
+            self.closing = True
         if engine.draining:
             self.closing = True
         self.wants_continue = False
@@ -111,6 +120,8 @@ cdef class H1Responder(Inbound):
                 out_raw(out, <const char *>b"content-length: 0\r\n", 19)
             if self.closing:
                 out_raw(out, <const char *>b"connection: close\r\n", 19)
+            elif self.is_http10:
+                out_raw(out, <const char *>b"connection: keep-alive\r\n", 24)
         out_raw(out, <const char *>b"\r\n", 2)
         if self.port.log_wants_answer:
             self.engine.observer.keep_answer(ex, out.data, out.size)
@@ -175,7 +186,11 @@ cdef class H1Responder(Inbound):
         """A reset, whatever the reason: a proper end would lie."""
         self.engine.gather.reset()
         self.closing = True
-        return self.connection.shut(True)
+        return self.break_off()
+
+    cdef int break_off(self) except -1:
+        """End at once. In HTTP/1.0 an orderly end would say that a body without a length is whole."""
+        return self.connection.reset() if self.is_http10 else self.connection.shut(True)
 
     cdef int learn_ends(self) except -1:
         self.peer.local = address_of(self.connection, True)
@@ -203,7 +218,7 @@ cdef class H1Responder(Inbound):
         self.closing = True
         if ex is not None and not connection.closed:
             return ex.preempt()
-        return connection.shut(connection.closed or connection.unsent() > 0)
+        return self.break_off() if connection.closed or connection.unsent() > 0 else connection.shut(False)
 
     cdef int linger(self) except -1:
         """No more answers: tell the client, read and drop what it still sends for a moment, then close. A close while bytes

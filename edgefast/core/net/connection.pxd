@@ -19,6 +19,7 @@ cdef class Connection(Outgoing):
     # life
     cdef int start(self, Reactor reactor, int fd, Session session, Watched before) except -1
     cdef int shut(self, bint abort) except -1
+    cdef int reset(self) except -1
     # bytes in
     cdef int pause(self) except -1
     cdef int resume(self) except -1

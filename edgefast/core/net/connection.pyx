@@ -88,6 +88,15 @@ cdef class Connection(Outgoing):
             self.watch_flush()
         return self.update()
 
+    cdef int reset(self) except -1:
+        """Close at once, and tell the peer by a reset that this is no orderly end; it may lose what it has not read."""
+        cdef linger_t linger
+        if self.fd >= 0:
+            linger.l_onoff = 1
+            linger.l_linger = 0
+            setsockopt(self.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger))
+        return self.shut(True)
+
     cdef int part(self) except -1:
         """Everything is sent: the last word of the wire, and the end, when that is sent, too."""
         if self.wire is not None:
