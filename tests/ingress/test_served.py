@@ -223,6 +223,8 @@ def _spec(request: Request) -> RequestSpec:
         headers=request.headers,
         source=request.peer,
         sni=request.sni,
+        http10=request.http10,
+        has_host=bool(request.host),
     )
 
 
@@ -377,6 +379,18 @@ HOW: dict[str, Any] = {
 def test_no_difference(first: int) -> None:
     compared = compare(serve, range(first, first + 10), 100, **HOW)
     assert compared > 300
+
+
+def prepare_http10(request: Request) -> Request:
+    """Half of them have no Host."""
+    request = replace(prepare(request), http10=True)
+    return replace(request, host="", sni="") if len(request.target) % 2 else request
+
+
+@pytest.mark.parametrize("first", range(100, 120, 10))
+def test_no_difference_in_http10(first: int) -> None:
+    how = {**HOW, "prepare": prepare_http10}
+    assert compare(serve, range(first, first + 10), 100, **how) > 300
 
 
 def _served(annotations: dict[str, str], data: dict[str, str]) -> Answer:

@@ -16,7 +16,7 @@ import msgspec
 from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
 )
-from edgefast.api.edge.edgeproxy import EdgeProxy, EdgeProxySpec
+from edgefast.api.edge.edgeproxy import EdgeProxy, EdgeProxySpec, ProxyHTTP, ProxyHTTP10
 from edgefast.api.edge.edgeproxy_headers import ForwardedHeader, ProxyHeaders
 from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
@@ -84,6 +84,8 @@ _HOSTNAMES = 16
 _TRUSTED = 256
 #: Tries of a request in place of "no limit".
 _TRIES = 17
+#: $host of a request without Host: the server_name of the server without a host. No Ingress can have this host.
+_NO_HOST = "_"
 
 
 class HostMade(Made, frozen=True, kw_only=True, eq=False):
@@ -117,7 +119,7 @@ class _GatewayEmitter(Emitter):
         self, listeners: Mapping[str, TlsListener], sections: Sections, proxy: EdgeProxySpec
     ) -> Made:
         space = self._settings.namespace
-        proxy = msgspec.structs.replace(proxy, merge_gateways=True)
+        proxy = _serve_http10(msgspec.structs.replace(proxy, merge_gateways=True))
         if self._globals.forwarded_address:
             trusted = ProxyClientAddress(trusted_cidrs=self._globals.real_ip[:_TRUSTED])
             proxy = msgspec.structs.replace(proxy, client_address=trusted)
@@ -225,6 +227,15 @@ class _GatewayEmitter(Emitter):
                 ),
             )
             self._add(policy, Origin(ingress=None))
+
+
+def _serve_http10(proxy: EdgeProxySpec) -> EdgeProxySpec:
+    """Return the settings with HTTP/1.0, which nginx serves, unless they have a word for it."""
+    http = proxy.http or ProxyHTTP()
+    if http.http10 is not None:
+        return proxy
+    http = msgspec.structs.replace(http, http10=ProxyHTTP10(default_host=_NO_HOST))
+    return msgspec.structs.replace(proxy, http=http)
 
 
 # --- hosts ---
