@@ -230,11 +230,11 @@ class _GatewayEmitter(Emitter):
 
 
 def _serve_http10(proxy: EdgeProxySpec) -> EdgeProxySpec:
-    """Return the settings with HTTP/1.0, which nginx serves, unless they have a word for it."""
+    """Return the settings with what they do not set of HTTP/1.0, which nginx serves."""
     http = proxy.http or ProxyHTTP()
-    if http.http10 is not None:
-        return proxy
-    http = msgspec.structs.replace(http, http10=ProxyHTTP10(default_host=_NO_HOST))
+    http10 = http.http10 or ProxyHTTP10()
+    http10 = msgspec.structs.replace(http10, default_host=http10.default_host or _NO_HOST)
+    http = msgspec.structs.replace(http, http10=http10)
     return msgspec.structs.replace(proxy, http=http)
 
 
