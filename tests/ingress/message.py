@@ -30,7 +30,7 @@ RANDOM = "<random>"
 class Request:
     """One request as the client sends it."""
 
-    host: str  # the value of Host; "": there is none (HTTP/1.0)
+    host: str  # the value of Host; "": no Host header (HTTP/1.0)
     target: str = "/"  # path and query, as sent
     scheme: str = "http"
     port: int = 80  # the listener's

@@ -189,7 +189,7 @@ cdef class H1Responder(Inbound):
         return self.break_off()
 
     cdef int break_off(self) except -1:
-        """End at once. In HTTP/1.0 an orderly end would say that a body without a length is whole."""
+        """End at once; in HTTP/1.0 with a reset, because an orderly end completes a body without a length."""
         return self.connection.reset() if self.is_http10 else self.connection.shut(True)
 
     cdef int learn_ends(self) except -1:

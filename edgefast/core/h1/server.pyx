@@ -224,7 +224,7 @@ cdef class H1Server(H1Responder):
         return length
 
     cdef const uint8_t *add_host(self, const uint8_t *data, ef_head *head) except? NULL:
-        """An HTTP/1.0 head with the Host that it lacks, scanned anew; method and target keep their places. NULL: it was refused."""
+        """Return an HTTP/1.0 head with the Host that it lacked, scanned again, or NULL after a refusal. The offsets of method and target are the same."""
         cdef Engine engine = self.engine
         cdef bytes host = self.port.settings.default_host
         cdef Out *out = &engine.host_head

@@ -89,7 +89,7 @@ cdef class Connection(Outgoing):
         return self.update()
 
     cdef int reset(self) except -1:
-        """Close at once, and tell the peer by a reset that this is no orderly end; it may lose what it has not read."""
+        """Close at once with a reset: the peer does not take it for an orderly end, and may lose unread data."""
         cdef linger_t linger
         if self.fd >= 0:
             linger.l_onoff = 1
