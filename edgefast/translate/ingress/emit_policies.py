@@ -8,6 +8,7 @@ Must never: leave out a policy of a route with access rules.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -88,10 +89,10 @@ class _PolicyEmitter(Emitter):
         shared: Objects = {}
         if access is not None:
             for guard, groups in guarded.items():
-                number = 0
                 for own, names in groups:
                     check = None if guard != "all" else access.check if own is None else own
-                    number += self._emit_access(source, guard, names, access, check, number)
+                    kind = guard if own is None else f"{guard}-{_label_check(own)}"
+                    self._emit_access(source, guard, kind, names, access, check)
                     if check is not None:
                         self._emit_service(source, check, shared)
             if access.secret is not None:
@@ -132,14 +133,12 @@ class _PolicyEmitter(Emitter):
         self,
         source: Source,
         guard: Guard,
+        kind: str,
         routes: Sequence[str],
         access: Access,
         check: AuthCheck | None,
-        first: int,
-    ) -> int:
-        """Add the SecurityPolicies of routes, the first with the number `first`; return their count."""
-        parts = list(chunk(routes, MAX_TARGETS))
-        for number, part in enumerate(parts, first):
+    ) -> None:
+        for number, part in enumerate(chunk(routes, MAX_TARGETS)):
             any_one = guard == "all" and source.annotations.satisfy_any
             policy_spec = SecurityPolicySpec(
                 target_refs=target_objects("HTTPRoute", part),
@@ -152,9 +151,8 @@ class _PolicyEmitter(Emitter):
             if guard == "all" and (access.basic is None) != (check is None):
                 path = annotation_path("auth-secret" if check is None else "auth-url")
             origin = Origin(ingress=source.ref, path=path)
-            meta = self._policy_meta(source, guard, number)
+            meta = self._policy_meta(source, kind, number)
             self._add(SecurityPolicy(metadata=meta, spec=policy_spec), origin)
-        return len(parts)
 
     def _policy_meta(self, source: Source, kind: str, number: int) -> ObjectMeta:
         name = f"{source.ingress.metadata.name}{MARK}-{kind}-{number}"
@@ -170,6 +168,11 @@ def _add_name(
             names.append(name)
             return
     groups.append((check, [name]))
+
+
+def _label_check(check: AuthCheck) -> str:
+    """Return the part that names of the policies of some hosts contain; equal checks have the same one."""
+    return hashlib.blake2s(msgspec.json.encode(check.ext_auth), digest_size=4).hexdigest()
 
 
 def _deny_others(given: Authorization | None, *, any_one: bool) -> Authorization | None:

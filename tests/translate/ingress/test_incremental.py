@@ -229,9 +229,9 @@ def test_a_check_follows_the_ingress_of_its_service(host: str) -> None:
 def _asked(found: Translation) -> str:
     """Return what the checks of Ingress a ask, "" without a check."""
     policies = found.memo.expansion.snapshot.security_policies
-    policy = policies.get(("default", "a.Ingress-all-0"))
-    if policy is None or policy.spec.ext_auth is None or policy.spec.ext_auth.http is None:
+    checks = [one.spec.ext_auth for one in policies.values() if one.spec.ext_auth is not None]
+    if not checks:
         return ""
-    ref = policy.spec.ext_auth.http.backend_ref
+    ref = checks[0].http.backend_ref if len(checks) == 1 and checks[0].http is not None else None
     assert ref is not None
     return f"{ref.kind} {ref.name} {ref.port}"
