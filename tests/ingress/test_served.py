@@ -40,7 +40,7 @@ from ingress.naive.access import external_of, needs_login
 from ingress.naive.annotations import Annotations
 from ingress.naive.client import name_of_host
 from ingress.naive.forwarding import IGNORED
-from ingress.naive.hosts import Location, Upstream
+from ingress.naive.hosts import CATCH_ALL, Host, Location, Upstream
 from ingress.naive.matching import match, normalise
 from ingress.naive.objects import CONTROLLER
 from ingress.naive.objects import Objects as NaiveObjects
@@ -347,21 +347,50 @@ class _Evaluator(Evaluator):
 
 def evaluate(objects: Objects) -> Evaluator:
     """An evaluator for which the locations that edgefast refuses are closed: the comparison asserts their 503."""
-    made = _Evaluator(objects)
+    made, plain = _Evaluator(objects), Evaluator(objects)
     for host in made.hosts.hosts.values():
         for one in host.locations:
-            if one.owner is not None and is_refused(one, made.objects):
+            if one.owner is not None and is_refused(one, host, plain):
                 one.owner = _Refused(one.owner.ingress, made.objects)
     return made
 
 
-def is_refused(location: Location, objects: NaiveObjects) -> bool:
-    """An auth-url with a variable in its host, outside no-auth-locations."""
+#: Annotations of a location that decide about the checks of an auth-url to its path, or change them.
+_CHANGING = (
+    "affinity allowlist-source-range auth-tls-secret auth-type auth-url configuration-snippet custom-headers custom-http-errors "
+    "default-backend denylist-source-range limit-connections limit-rpm limit-rps mirror-target proxy-cookie-domain proxy-cookie-path "
+    "proxy-redirect-from proxy-redirect-to upstream-vhost whitelist-source-range x-forwarded-prefix"
+).split()
+#: Settings of the ConfigMap that do it for all locations.
+_CHANGING_ALL = (
+    "block-cidrs custom-http-errors denylist-source-range whitelist-source-range".split()
+)
+
+
+def is_refused(location: Location, host: Host, plain: Evaluator) -> bool:
+    """An auth-url with a variable in its host, outside no-auth-locations, that the Service of its path does not get unchanged."""
+    objects = plain.objects
     external = external_of(location, objects)
     listed = objects.setting("no-auth-locations", "/.well-known/acme-challenge").split(",")
     if any(location.path.startswith(one) for one in listed):
         return False
-    return external is not None and "$" in urlsplit(external.url).netloc
+    if external is None or "$" not in urlsplit(external.url).netloc:
+        return False
+    parts = urlsplit(external.url)
+    if host.name == CATCH_ALL or host.name.startswith("*."):
+        return True
+    port = 443 if parts.scheme == "https" else 80
+    check = Request(host=host.name, target=parts.path or "/", scheme=parts.scheme, port=port)
+    behind = match(host, normalise(check.target)).served.location
+    if behind.owner is None or behind.upstream is None or external_of(behind, objects):
+        return True
+    if any(behind.owner.raw(name) for name in _CHANGING):
+        return True
+    if any(objects.setting(name) for name in _CHANGING_ALL):
+        return True
+    if behind.upstream in plain.canaries or behind.owner.text("backend-protocol", "HTTP") != "HTTP":
+        return True
+    return plain.answer(check).step not in ("backend", "no endpoints")
 
 
 HOW: dict[str, Any] = {
@@ -477,6 +506,22 @@ SMALL: dict[str, tuple[list[dict[str, Any]], dict[str, str], tuple[str, str, dic
         ],
         {},
         ("a.test", "/dir", {}),
+    ),
+    "the check of $host goes to the Service of another Ingress": (
+        [
+            _ingress("a", "a.test", "/", {"auth-url": "https://$host/oauth2/auth"}),
+            _ingress("b", "a.test", "/oauth2"),
+        ],
+        {},
+        ("a.test", "/x", {}),
+    ),
+    "the check of $host with access rules at its path closes the location": (
+        [
+            _ingress("a", "a.test", "/", {"auth-url": "https://$host/oauth2/auth"}),
+            _ingress("b", "a.test", "/oauth2", {"denylist-source-range": "10.0.0.0/8"}),
+        ],
+        {},
+        ("a.test", "/x", {}),
     ),
     "an auth-url that is not valid closes no-auth-locations": (
         [_ingress("a", "a.test", "/.well-known/acme-challenge", {"auth-url": "http:///x"})],
