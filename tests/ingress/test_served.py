@@ -10,7 +10,6 @@ import copy
 import re
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -40,10 +39,11 @@ from ingress.naive.access import external_of, needs_login
 from ingress.naive.annotations import Annotations
 from ingress.naive.client import name_of_host
 from ingress.naive.forwarding import IGNORED
-from ingress.naive.hosts import CATCH_ALL, Host, Location, Upstream
+from ingress.naive.hosts import Upstream
 from ingress.naive.matching import match, normalise
 from ingress.naive.objects import CONTROLLER
 from ingress.naive.objects import Objects as NaiveObjects
+from ingress.refused_checks import is_refused
 from ingress.standard_objects import standard_objects, tls_secret
 
 pytestmark = [
@@ -353,44 +353,6 @@ def evaluate(objects: Objects) -> Evaluator:
             if one.owner is not None and is_refused(one, host, plain):
                 one.owner = _Refused(one.owner.ingress, made.objects)
     return made
-
-
-#: Annotations of a location that decide about the checks of an auth-url to its path, or change them.
-_CHANGING = (
-    "affinity allowlist-source-range auth-tls-secret auth-type auth-url configuration-snippet custom-headers custom-http-errors "
-    "default-backend denylist-source-range limit-connections limit-rpm limit-rps mirror-target proxy-cookie-domain proxy-cookie-path "
-    "proxy-redirect-from proxy-redirect-to upstream-vhost whitelist-source-range x-forwarded-prefix"
-).split()
-#: Settings of the ConfigMap that do it for all locations.
-_CHANGING_ALL = (
-    "block-cidrs custom-http-errors denylist-source-range whitelist-source-range".split()
-)
-
-
-def is_refused(location: Location, host: Host, plain: Evaluator) -> bool:
-    """An auth-url with a variable in its host, outside no-auth-locations, that the Service of its path does not get unchanged."""
-    objects = plain.objects
-    external = external_of(location, objects)
-    listed = objects.setting("no-auth-locations", "/.well-known/acme-challenge").split(",")
-    if any(location.path.startswith(one) for one in listed):
-        return False
-    if external is None or "$" not in urlsplit(external.url).netloc:
-        return False
-    parts = urlsplit(external.url)
-    if host.name == CATCH_ALL or host.name.startswith("*."):
-        return True
-    port = 443 if parts.scheme == "https" else 80
-    check = Request(host=host.name, target=parts.path or "/", scheme=parts.scheme, port=port)
-    behind = match(host, normalise(check.target)).served.location
-    if behind.owner is None or behind.upstream is None or external_of(behind, objects):
-        return True
-    if any(behind.owner.raw(name) for name in _CHANGING):
-        return True
-    if any(objects.setting(name) for name in _CHANGING_ALL):
-        return True
-    if behind.upstream in plain.canaries or behind.owner.text("backend-protocol", "HTTP") != "HTTP":
-        return True
-    return plain.answer(check).step not in ("backend", "no endpoints")
 
 
 HOW: dict[str, Any] = {

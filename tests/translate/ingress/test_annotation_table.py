@@ -1,4 +1,4 @@
-"""The page of annotations: each row says what the translation does with a usual value, and with one that edgefast does not serve."""
+"""The page of annotations: each row has the effect of a usual value, and of one that edgefast does not serve."""
 
 from __future__ import annotations
 
