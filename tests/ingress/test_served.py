@@ -428,11 +428,16 @@ def test_no_difference_over_many_sets(first: int) -> None:
 
 
 def _ingress(
-    name: str, host: str, path: str, annotations: dict[str, str] | None = None, **spec: Any
+    name: str,
+    host: str,
+    path: str,
+    annotations: dict[str, str] | None = None,
+    kind: str = "Prefix",
+    **spec: Any,
 ) -> dict[str, Any]:
     backend = {"service": {"name": "one", "port": {"number": 80}}}
     rule: dict[str, Any] = {
-        "http": {"paths": [{"path": path, "pathType": "Prefix", "backend": backend}]}
+        "http": {"paths": [{"path": path, "pathType": kind, "backend": backend}]}
     }
     if host:
         rule["host"] = host
@@ -468,6 +473,14 @@ SMALL: dict[str, tuple[list[dict[str, Any]], dict[str, str], tuple[str, str, dic
         ],
         {},
         ("a.test", "/dir", {}),
+    ),
+    "the app-root of a location that another one with the same expression hides": (
+        [
+            _ingress("a", "a.test", "/"),
+            _ingress("b", "a.test", "/", {"use-regex": "true", "app-root": "/app"}, kind="Exact"),
+        ],
+        {},
+        ("a.test", "/", {}),
     ),
     "the check of $host goes to the Service of another Ingress": (
         [
