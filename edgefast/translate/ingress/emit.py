@@ -51,6 +51,7 @@ from edgefast.api.model.reference import (
 )
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
+from edgefast.translate.ingress.auth_url import AuthCheck
 from edgefast.translate.ingress.backend_tls import make_tls_policy
 from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Globals, Note
@@ -97,6 +98,7 @@ class HostMade(Made, frozen=True, kw_only=True, eq=False):
     guarded: tuple[tuple[Source, Guard, str], ...] = ()  # routes with access rules
     limited: tuple[Source, ...] = ()  # Ingresses with limits that rules here use
     paged: tuple[tuple[Source, Page, str], ...] = ()  # routes with error pages
+    checks: Mapping[Source, AuthCheck] = {}  # of auth-url, by Ingress, that are of this host alone
     notes: tuple[tuple[Source, Note], ...] = ()
 
 
@@ -286,6 +288,7 @@ class _HostEmitter(Emitter):
             guarded=tuple(self._guarded),
             limited=tuple(self._limited),
             paged=tuple(self._paged),
+            checks=dict(self._findings.checks),
             notes=tuple(notes),
         )
 
