@@ -154,7 +154,8 @@ def _read_header(name: str, operator: str, value: str) -> HTTPHeaderMatch | None
         return None
     flags = "(?i)" if operator == "~*" else ""
     pattern = rf"{flags}\C*(?:{pattern})\C*"
-    if check_regex(pattern):
+    # A missing header is "" in nginx, and no header match of the Gateway API takes a request without the header.
+    if check_regex(pattern) or compile_regex(pattern).fullmatch(b""):
         return None
     return HTTPHeaderMatch(type="RegularExpression", name=name, value=pattern)
 

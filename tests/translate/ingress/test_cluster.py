@@ -256,6 +256,12 @@ def test_the_config_map_is_only_the_named_one() -> None:
     ]
 
 
+def test_a_rate_of_the_config_map_above_the_bound_is_the_bound() -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: globals, namespace: app}\ndata: {limit-rate: '99999999999', limit-rate-after: '99999999999'}\n"
+    named = {"namespace": "app", "name": "globals"}
+    assert not run(ingress_class("ours"), ingress("a"), text, configMap=named).problems
+
+
 def test_namespaces_that_are_not_watched_are_not_served() -> None:
     snapshot = objects(ingress_class("ours"), ingress("a"))
     listed = msgspec.structs.replace(settings(), watch_namespaces=("other",))
