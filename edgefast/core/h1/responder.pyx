@@ -100,6 +100,7 @@ cdef class H1Responder(Inbound):
         if self.chunked_response and self.is_http10:
             self.chunked_response = False
             self.closing = True
+            self.connection.body_end = BODY_RUNS
         if engine.draining:
             self.closing = True
         self.wants_continue = False
@@ -155,6 +156,8 @@ cdef class H1Responder(Inbound):
         if self.chunked_response:
             self.engine.gather.add_last_chunk(self.connection)
             self.chunked_response = False
+        if self.connection.body_end == BODY_RUNS:
+            self.connection.body_end = BODY_GIVEN
         self.connection.end_follows = self.closing
         return self.engine.gather.flush(self.connection)
 
@@ -186,11 +189,7 @@ cdef class H1Responder(Inbound):
         """A reset, whatever the reason: a proper end would lie."""
         self.engine.gather.reset()
         self.closing = True
-        return self.break_off()
-
-    cdef int break_off(self) except -1:
-        """End at once; in HTTP/1.0 with a reset, because an orderly end completes a body without a length."""
-        return self.connection.reset() if self.is_http10 else self.connection.shut(True)
+        return self.connection.shut(True)
 
     cdef int learn_ends(self) except -1:
         self.peer.local = address_of(self.connection, True)
@@ -218,7 +217,7 @@ cdef class H1Responder(Inbound):
         self.closing = True
         if ex is not None and not connection.closed:
             return ex.preempt()
-        return self.break_off() if connection.closed or connection.unsent() > 0 else connection.shut(False)
+        return connection.shut(connection.closed or connection.unsent() > 0)
 
     cdef int linger(self) except -1:
         """No more answers: tell the client, read and drop what it still sends for a moment, then close. A close while bytes
@@ -226,6 +225,8 @@ cdef class H1Responder(Inbound):
         cdef Connection connection = self.connection
         if connection.closed:
             return 0
+        if connection.body_end == BODY_RUNS:
+            return connection.shut(True)
         self.state = D_DISCARD
         self.discarded = 0
         connection.resume()

@@ -24,7 +24,6 @@ cdef class H1Responder(Inbound):
         uint64_t discarded      # bytes dropped in D_DISCARD
 
     cdef int linger(self) except -1
-    cdef int break_off(self) except -1
 
 
 cdef class H1Server(H1Responder):

@@ -389,7 +389,7 @@ cdef class H1Server(H1Responder):
 
     cdef int stop(self, bint abort) except -1:
         if abort:
-            return self.break_off()
+            return self.connection.shut(True)
         return self.connection.shut(False) if self.exchange is None else 0
 
     # --- answers ---------------------------------------------------------------------------------------------------

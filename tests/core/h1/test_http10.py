@@ -205,6 +205,20 @@ async def test_a_truncated_body_ends_with_a_reset(world: World) -> None:
         await client.receive()
 
 
+async def test_a_client_that_stops_sending_gets_a_reset(world: World) -> None:
+    """In the middle of a body that only the end of the connection completes."""
+    backend, client = await world.pair(None, make_listener(http10=True))
+    await client.send(GET + HOST + b"\r\n")
+    call = await backend.call()
+    call.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n")
+    got = b""
+    while not got.endswith(b"hello"):
+        got += await client.receive()
+    client.shut_writing()
+    with pytest.raises(ConnectionResetError):
+        await client.receive()
+
+
 async def test_the_host_decides(world: World) -> None:
     """The default host is the name of a listener's or a route's host, or of none of them."""
     backend = await world.backend(lambda call: make_response(call.message.value(b"host") or b""))
