@@ -68,7 +68,7 @@ _VARIABLES = {
     "request_uri": "{target}",
     "scheme": "{scheme}",
 }
-#: Variables of nginx in the path of auth-url -> those of extAuth.http.pathTemplate. Others, such as $args, are of the check itself.
+#: Variables of nginx in the path of auth-url -> those of extAuth.http.pathTemplate. Others, such as $args, belong to the check itself.
 _PATH_VARIABLES = {
     "escaped_request_uri": "{escapedTarget}",
     "host": "{host}",
@@ -140,7 +140,7 @@ class AuthTarget(msgspec.Struct, frozen=True, kw_only=True):
     wrong: str = ""  # why a check cannot go to it directly
 
 
-#: Returns the Service that serves a request; None: its host is not one of the Ingresses.
+#: Returns the Service that serves a request; None: no Ingress has its host.
 FindAuthTarget = Callable[[AuthRequest], AuthTarget | None]
 
 
