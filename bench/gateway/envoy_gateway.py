@@ -55,7 +55,7 @@ def _install(world: World) -> Iterator[Installation]:
             "metadata": {"namespace": _NAMESPACE, "name": "one"},
             "spec": {
                 "concurrency": 1,
-                # Envoy opens /dev/stdout, which pods of a world may not. edgefast writes no access log unless told to.
+                # Envoy opens /dev/stdout, which pods of a world may not. edgefast writes no access log by default.
                 "telemetry": {"accessLog": {"disable": True}},
                 "provider": {
                     "type": "Kubernetes",

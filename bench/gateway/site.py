@@ -1,4 +1,4 @@
-"""A site: one gateway in a world of its own, with a Gateway "eg", two backends and a route that answers.
+"""A site: one gateway in its own world (test cluster), with a Gateway "eg", two backends and a route that answers.
 
 In: a world, and how a gateway is installed. Out: what tests act on. Only the installation differs between gateways; every test uses
 objects of the Gateway API, and policies of the gateway where the API has none.

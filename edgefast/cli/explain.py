@@ -90,7 +90,7 @@ T = TypeVar("T")
     "--http1.0",
     "http10",
     is_flag=True,
-    help="Request in HTTP/1.0, same as curl -0. -H 'Host:' leaves out Host.",
+    help="Explain the request in HTTP/1.0, same as curl -0. -H 'Host:' omits the Host header.",
 )
 @click.option(
     "--source",

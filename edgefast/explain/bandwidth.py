@@ -24,6 +24,6 @@ def find_bandwidth(units: Sequence[ir.PolicyUnit]) -> tuple[ir.Bandwidth, str] |
 
 
 def describe_bandwidth(one: ir.Bandwidth) -> str:
-    """Return what it does."""
+    """Return the text of a limit."""
     after = f" after the first {one.unlimited} bytes" if one.unlimited else ""
     return f"each response has at most {one.amount} bytes per {_UNITS[one.period]}{after}"

@@ -24,7 +24,7 @@ _UNDERSCORE = {
 
 _RAW = {"Reject": lib.EF_RAW_REJECT, "Allow": lib.EF_RAW_ALLOW}
 
-#: What makes a head sound that is refused for its version, or for a Host that only HTTP/1.0 may lack.
+#: Fixes of heads that edgefast refuses for their version or their missing Host.
 _FIXES = {
     lib.EF_E_HTTP10: "send HTTP/1.1, or set http10 of EdgeProxy spec.http",
     lib.EF_E_NO_HOST: "send a Host header; for HTTP/1.0 clients set http10.defaultHost of EdgeProxy spec.http",

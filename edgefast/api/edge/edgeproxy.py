@@ -44,7 +44,7 @@ MAX_HEADERS = 128
 
 
 class ProxyHTTP10(Element, frozen=True, kw_only=True):
-    """Requests in HTTP/1.0, with the name that ClientTrafficPolicy of Envoy Gateway has for them."""
+    """Settings for HTTP/1.0 clients; ClientTrafficPolicy of Envoy Gateway uses the same name."""
 
     enabled: Annotated[
         bool | None,
@@ -62,9 +62,9 @@ class ProxyHTTP10(Element, frozen=True, kw_only=True):
         ]
         | None,
         Meta(
-            description="Host of HTTP/1.0 requests without a Host header, for listeners, routes and "
-            "backends. Absent: they get 400. A name that no listener and no route has, such as _, "
-            "selects those without a hostname."
+            description="Host that listeners, routes and backends see for HTTP/1.0 requests without a Host header. "
+            "Absent: these requests get 400. A name that no listener or route has, such as _, "
+            "selects listeners and routes without a hostname."
         ),
     ] = None
 
@@ -250,7 +250,7 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
     ] = None
     http10: Annotated[
         ProxyHTTP10 | None,
-        Meta(description="Clients that use HTTP/1.0. Absent: their requests get 426."),
+        Meta(description="Settings for HTTP/1.0 clients. Absent: their requests get 426."),
     ] = None
     underscores: Annotated[
         Literal["RejectRequest", "DropHeader", "Allow"] | None,

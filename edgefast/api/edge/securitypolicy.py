@@ -207,7 +207,7 @@ class ExtAuthHTTP(Element, frozen=True, kw_only=True):
         ]
         | None,
         Meta(
-            description="Replaces the request's path and query by a text with at most 8 variables: {method}, {scheme}, {host} (name in "
+            description="Replaces the request's path and query with a text with at most 8 variables: {method}, {scheme}, {host} (name in "
             "Host), {authority} (Host with its port), {target} (path and query as the client sent them), {escapedTarget} (as a value in "
             "a query), {path} and {query}."
         ),

@@ -162,7 +162,7 @@ ENVOY_GATEWAY = Project(
                     "edgefast limits the bandwidth of responses only"
                 ),
                 "bandwidthLimit.response.responseTrailers": unsupported(
-                    "responses with a bandwidth limit get no trailers of edgefast"
+                    "edgefast adds no trailers to responses with a bandwidth limit"
                 ),
                 "healthCheck.active.healthCheckLog": supported(
                     "the log of the proxy names endpoints that fail their check, and that recover"
@@ -217,7 +217,7 @@ ENVOY_GATEWAY = Project(
                 ),
                 "healthCheck": supported("a rule with an HTTPRouteFilter spec.directResponse"),
                 "http1": supported(
-                    "EdgeProxy spec.http.http10; in place of useDefaultHost, defaultHost is the name. The other rules "
+                    "EdgeProxy spec.http.http10; defaultHost is a host name and replaces useDefaultHost. The other rules "
                     "for HTTP/1.1 have no settings (edgefast docs http1)"
                 ),
                 "http3": unsupported("edgefast does not support HTTP/3"),

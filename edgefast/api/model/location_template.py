@@ -12,7 +12,7 @@ __all__ = ["CHECK_PATH_PATTERN", "CHECK_PATH_VARIABLES", "LOCATION_VARIABLES", "
 
 #: Variables of a template.
 LOCATION_VARIABLES = ("authority", "escapedTarget", "host", "path", "query", "scheme", "target")
-#: Variables of the path of a check, and most of them in one path.
+#: Variables of the path of a check, and the maximum of them in one path.
 CHECK_PATH_VARIABLES = (
     "authority",
     "escapedTarget",

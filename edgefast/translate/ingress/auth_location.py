@@ -1,11 +1,11 @@
 """Auth location: the Service that serves the path of an auth-url, if its host is one of the Ingresses.
 
 In: the request of an authorization check, the hosts of Ingresses. Out: an `AuthTarget`: the Service and the path after the rewrite of
-the location, or why a check cannot go there directly. nginx sends the check to its own address, and the location of the path decides
-about it; the usual one is an Ingress with the path /oauth2 for oauth2-proxy.
+the location, or why a check cannot go there directly. nginx sends the check to its own address, where the location of the path
+serves it. This is usually an Ingress with the path /oauth2 for oauth2-proxy.
 Source: ingress-nginx nginx.tmpl (`proxy_pass` of `auth_request`).
 Must never: return a Service whose location has access rules, or answers some checks itself; or give an Ingress of another namespace the
-checks of a host that only DNS decides about.
+checks of a host that DNS resolves.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class AuthLocations:
         if server is None:
             return None
         if not request.path or not _PLAIN.fullmatch(request.path):
-            return AuthTarget(wrong="the path has a variable or an escape")
+            return AuthTarget(wrong="the path contains a variable or a special character")
         place = _find_place(server, request.path)
         location = place.location
         named = f"{request.path} of {request.host}"
@@ -86,10 +86,10 @@ class AuthLocations:
             return AuthTarget(wrong=f"{location.source.ref} is in another namespace")
         wrong = self._find_decision(request, server, place, location.source)
         if wrong:
-            return AuthTarget(wrong=f"{wrong} of {location.source.ref} decides about {named}")
+            return AuthTarget(wrong=f"{wrong} of {location.source.ref} applies to {named}")
         path = _rewrite(location, place.path, request.path)
         if not path or not _PLAIN.fullmatch(path):
-            wrong = f"rewrite-target of {location.source.ref} gives no plain path for {named}"
+            wrong = f"rewrite-target of {location.source.ref} gives no supported path for {named}"
             return AuthTarget(wrong=wrong)
         found = find_target(
             location.upstream,
@@ -112,10 +112,12 @@ class AuthLocations:
     def _find_decision(
         self, request: AuthRequest, server: Server, place: Place, source: Source
     ) -> str:
-        """Return what decides about a check before its Service, or changes it; "" if it reaches the Service as it is."""
+        """Return the setting that answers or changes a check before its Service; "" if none does."""
         annotations, settings, location = source.annotations, self._settings, place.location
         if place.kind != "serve":
-            return "the path" if place.kind == "refused" else "a redirect to a slash"
+            return (
+                "a refused path" if place.kind == "refused" else "the redirect to a trailing slash"
+            )
         if source.closed or settings.closed:
             return source.closed or settings.closed
         if server.closed_by is not None or server.client is not None:

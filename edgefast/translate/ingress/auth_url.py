@@ -68,7 +68,7 @@ _VARIABLES = {
     "request_uri": "{target}",
     "scheme": "{scheme}",
 }
-#: Variables of nginx in the path of auth-url -> those of extAuth.http.pathTemplate. Others, such as $args, are of the check itself.
+#: Variables of nginx in the path of auth-url -> those of extAuth.http.pathTemplate. Others, such as $args, belong to the check itself.
 _PATH_VARIABLES = {
     "escaped_request_uri": "{escapedTarget}",
     "host": "{host}",
@@ -115,7 +115,7 @@ class AuthCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestHost(msgspec.Struct, frozen=True, kw_only=True):
-    """The host of an Ingress whose requests a service decides about."""
+    """The host of an Ingress whose requests an authorization service checks."""
 
     name: str
     aliases: bool = False  # requests for its aliases have another Host
@@ -140,7 +140,7 @@ class AuthTarget(msgspec.Struct, frozen=True, kw_only=True):
     wrong: str = ""  # why a check cannot go to it directly
 
 
-#: Returns the Service that serves a request; None: its host is not one of the Ingresses.
+#: Returns the Service that serves a request; None: no Ingress has its host.
 FindAuthTarget = Callable[[AuthRequest], AuthTarget | None]
 
 
@@ -179,7 +179,7 @@ def translate_auth_url(
         return AuthCheck(wrong="not a URL", reason="Invalid")
     own = request_host if asks_request_host(found) else None
     if "$" in parts.scheme or ("$" in parts.netloc and own is None):
-        message = "a variable in the host is not served; write the name of the service"
+        message = "a variable in the host is not supported; write the name of the service"
         return AuthCheck(wrong=message)
     if own is not None:
         host = own.name
@@ -197,8 +197,8 @@ def translate_auth_url(
         )
         target = find_target(asked)
     if own is not None and (target is None or target.wrong):
-        wrong = f"port {port}" if target is None else target.wrong
-        message = f"the variable in the host is not served for {host}: {wrong}; write the name of the service"
+        wrong = f"port {port} is not the default of its scheme" if target is None else target.wrong
+        message = f"the variable in the host is not supported for {host}: {wrong}; write the name of the service"
         return AuthCheck(wrong=message)
     if target is not None and target.wrong:
         target = None  # the host is asked by its name
@@ -210,7 +210,7 @@ def translate_auth_url(
         if wrong:
             return AuthCheck(wrong=wrong)
     if not (template or _PATH.fullmatch(path)) or not (_HOST.fullmatch(host) or _is_address(host)):
-        return AuthCheck(wrong="not a URL that is served", reason="Invalid")
+        return AuthCheck(wrong="invalid or unsupported URL", reason="Invalid")
     if parts.scheme == "https" and target is None and _is_address(host):
         return AuthCheck(
             wrong="https to an address is not served, because its certificate is verified"
@@ -290,11 +290,11 @@ def _translate_path(path: str) -> tuple[str, str]:
         known = ", ".join(f"${one}" for one in _PATH_VARIABLES)
         return "", f"variable ${unknown[:32]} is not served (allowed: {known})"
     if "{" in _NAMED.sub("", path):
-        return "", "not a URL that is served"
+        return "", "invalid or unsupported URL"
     made = _NAMED.sub(lambda one: _PATH_VARIABLES[one[1] or one[2]], path)
-    # A dollar of its own would be text for edgefast.
+    # edgefast would take another $ as text.
     served = "$" not in made and len(made) <= 1024 and _PATH_TEMPLATE.match(made)
-    return (made, "") if served else ("", "not a URL that is served")
+    return (made, "") if served else ("", "invalid or unsupported URL")
 
 
 def _translate_signin(found: AuthUrl) -> str:

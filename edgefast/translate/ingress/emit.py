@@ -232,7 +232,7 @@ class _GatewayEmitter(Emitter):
 
 
 def _serve_http10(proxy: EdgeProxySpec) -> EdgeProxySpec:
-    """Return the settings with what they do not set of HTTP/1.0, which nginx serves."""
+    """Return the settings with HTTP/1.0 enabled where they do not set it, as in nginx."""
     http = proxy.http or ProxyHTTP()
     http10 = http.http10 or ProxyHTTP10()
     http10 = msgspec.structs.replace(http10, default_host=http10.default_host or _NO_HOST)

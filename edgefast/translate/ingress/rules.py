@@ -211,7 +211,7 @@ class _Host:
         except UnsupportedMatch as error:
             name = "configuration-snippet"
             message = (
-                f"two conditions about the header {error} are not served; its locations answer 503"
+                f"two conditions on the header {error} are not supported; the locations answer 503"
             )
             note = Note(name=name, message=message, error=True, reason="NotSupported")
             self._findings.note(source, note)

@@ -1,7 +1,7 @@
 """Bandwidth: BackendTrafficPolicy spec.bandwidthLimit -> ir.Bandwidth.
 
 In: the field. Out: bytes and a period; a problem for every mistake.
-Must never: round a limit to none.
+Must never: round a limit to no limit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST = 1 << 40
 def translate_bandwidth(
     given: BandwidthLimit | None, report: Report, path: str
 ) -> ir.Bandwidth | None:
-    """Translate it; None: no limit. Of what a report refuses nothing is to be used."""
+    """Translate a limit; None: no limit. If the report refuses a field, the result must not be used."""
     if given is None:
         return None
     one = given.response
