@@ -28,7 +28,7 @@ from edgefast.api.model.fields import (
     Resource,
     expects,
 )
-from edgefast.api.model.location_template import CHECK_PATH_PATTERN
+from edgefast.api.model.location_template import CHECK_PATH_LENGTH, CHECK_PATH_PATTERN
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.reference import BackendObjectReference, BackendRef
 
@@ -200,7 +200,7 @@ class ExtAuthHTTP(Element, frozen=True, kw_only=True):
         Annotated[
             str,
             Meta(
-                max_length=1024,
+                max_length=CHECK_PATH_LENGTH,
                 pattern=CHECK_PATH_PATTERN,
                 extra=expects("a path such as /verify?uri={escapedTarget}"),
             ),

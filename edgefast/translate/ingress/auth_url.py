@@ -35,7 +35,7 @@ from edgefast.api.edge.securitypolicy import (
     ExtAuthSignIn,
 )
 from edgefast.api.kinds import EDGE_GROUP
-from edgefast.api.model.location_template import CHECK_PATH_PATTERN
+from edgefast.api.model.location_template import CHECK_PATH_LENGTH, CHECK_PATH_PATTERN
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.reference import BackendObjectReference
 from edgefast.diagnostics.reasons.word import Word
@@ -293,7 +293,7 @@ def _translate_path(path: str) -> tuple[str, str]:
         return "", "invalid or unsupported URL"
     made = _NAMED.sub(lambda one: _PATH_VARIABLES[one[1] or one[2]], path)
     # edgefast would take another $ as text.
-    served = "$" not in made and len(made) <= 1024 and _PATH_TEMPLATE.match(made)
+    served = "$" not in made and len(made) <= CHECK_PATH_LENGTH and _PATH_TEMPLATE.match(made)
     return (made, "") if served else ("", "invalid or unsupported URL")
 
 

@@ -94,15 +94,17 @@ async def test_the_first_bytes_have_no_limit(world: World) -> None:
 async def test_a_rate_below_a_byte_a_second(world: World) -> None:
     backend, client = await start(world, amount=30, period=60_000)
     await client.send(make_request())
-    (await backend.call()).send(make_response(b"abcde"))
+    (await backend.call()).send(make_response(b"x" * 30))
     head = await drain(world, client, 0)
-    for number in range(2, 6):
+    for number in range(1, 5):
         shift(2.1)
-        assert await drain(world, client, head) <= number + 4
-    shift(20)
-    await drain(world, client, 0)
+        # A slow machine may add bytes while the clock is not moved.
+        assert number <= await drain(world, client, head) <= number + 5
+    for _ in range(30):
+        shift(2.1)
+        await drain(world, client, 0)
     await world.until(lambda: world.engine.active == 0, "it has ended")
-    assert client.received == head + 4
+    assert client.received == head + 29
 
 
 @apart(clock=True)
