@@ -96,7 +96,7 @@ int ef_head_scan_request(ef_head *head, const ef_head_limits *limits, const uint
     }
     rc = scan_fields(head, limits, buf, len, cap, limits->underscore);
     if (rc != 0) return rc;
-    rc = ef_head_decide_request(head, buf);
+    rc = ef_head_decide_request(head, buf, limits->http10);
     return rc != 0 ? rc : (int)head->head_len;
 }
 

@@ -20,7 +20,11 @@
  * Policy (RFC 9112, RFC 9110; table in docs/reference/http1.md), for requests:
  *   lines       CRLF only; no obs-fold; token names; no control bytes but HTAB in values; 0x80-0xff allowed in values only
  *   limits      checked while bytes arrive: the request line (414), the head and the number of lines (431)
- *   version     HTTP/1.1; 1.0: 426, but 400 when it has Transfer-Encoding; no version (0.9) or 0.x: 400; others: 505
+ *   version     HTTP/1.1; 1.0 by setting, else 426, but 400 when it has Transfer-Encoding; no version (0.9) or 0.x: 400;
+ *               others: 505
+ *   HTTP/1.0    Expect, Upgrade and TE are ignored (RFC 9110 10.1.1, 7.8; TE came with 1.1). keep_alive only with Connection:
+ *               keep-alive, and only if the request's end is certain: GET, HEAD or a Content-Length (RFC 1945 8.3). Host may be
+ *               missing if the target is absolute, or by setting: ef_head_add_host()
  *   method      unknown token 501; CONNECT and TRACE 405 whatever the target
  *   target      origin-form; "*" for OPTIONS only; absolute-form (http, https) without userinfo and only when its authority
  *               equals Host (bytes, ignoring ASCII case: "a" is not "a:80"); never '#', space, <> or 0x80-0xff. By setting
@@ -185,6 +189,8 @@ enum ef_head_error {
 
 enum ef_underscore { EF_UNDERSCORE_REJECT = 0, EF_UNDERSCORE_ALLOW = 1, EF_UNDERSCORE_DROP = 2 };
 enum ef_raw { EF_RAW_REJECT = 0, EF_RAW_ALLOW = 1 };
+/* HTTP/1.0 requests: 426; accepted with a Host or an absolute target; accepted without either, too. */
+enum ef_http10 { EF_HTTP10_REJECT = 0, EF_HTTP10_WITH_HOST = 1, EF_HTTP10_ALLOW = 2 };
 
 /* Bits of ef_head.notes: rare properties of a request's target or Host; other requests skip the work for them. */
 #define EF_NOTE_PARAMETERS 1u /* the path has a ';' */
@@ -197,6 +203,7 @@ typedef struct ef_head_limits {
     uint32_t count;      /* header lines, <= EF_MAX_HEADERS: 431 */
     uint32_t underscore; /* enum ef_underscore */
     uint32_t raw;        /* enum ef_raw: raw characters in the target; 400 */
+    uint32_t http10;     /* enum ef_http10, of requests */
 } ef_head_limits;
 
 typedef struct ef_head {
@@ -211,13 +218,14 @@ typedef struct ef_head {
     uint32_t method_off, method_len;
     uint32_t target_off, target_len; /* path and query; "*" for OPTIONS *; may be empty: see target_empty_path */
     uint32_t path_len;               /* of target up to, without '?' */
-    uint32_t host_off, host_len; /* host without port and final dot (IP literals with their brackets), case as sent */
+    uint32_t host_off, host_len; /* host without port and final dot (IP literals with their brackets), case as sent; */
+                                 /* host_len 0: HTTP/1.0 without Host, authority is that of an absolute target */
     uint32_t authority_off, authority_len; /* the whole Host value */
     uint32_t host_port;                    /* 0: none given */
     uint64_t content_length;               /* EF_BODY_LENGTH only, else 0 */
     uint16_t response_status;              /* responses: 100..999 */
     uint16_t n_spans;
-    uint16_t version_minor;  /* requests: always 1; responses: 0 or 1 */
+    uint16_t version_minor;  /* 0 or 1 */
     uint8_t method;          /* enum ef_method */
     uint8_t body;            /* enum ef_body_kind */
     uint8_t keep_alive;      /* by version and Connection */
@@ -243,6 +251,14 @@ int ef_head_scan_request(ef_head *head, const ef_head_limits *limits, const uint
 /* Remove the dot after Host's name from the bytes of an accepted request: "a.:80" becomes "a:80 ". Routing, matches,
  * logs, services and backends then read the same name. The length of the head and all other lines stay the same. */
 void ef_head_drop_host_dot(ef_head *head, uint8_t *buf);
+
+/* Bytes of a Host line without its value. */
+#define EF_HOST_LINE 8u
+
+/* Write an accepted head without Host (host_len 0) into `out`, with a Host line as its first: the authority of an absolute
+ * target, else `host`. Room: head_len, the longer of authority_len and len, EF_HOST_LINE. Returns the length. The caller
+ * scans the result, which every later reader takes for the head; method, version and target keep their offsets. */
+size_t ef_head_add_host(const ef_head *head, const uint8_t *buf, const uint8_t *host, size_t len, uint8_t *out);
 
 /* Scan a response head. `request_method` (enum ef_method) decides body framing (HEAD; RFC 9112 6.3). 1xx, 204, 304: no body.
  * A response with EF_BODY_EOF is never keep_alive, nor is a 1xx or 204 that announces a body. HTTP/1.0: keep_alive only with

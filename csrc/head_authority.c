@@ -105,6 +105,26 @@ int ef_head_parse_host(ef_head *head, const uint8_t *buf, size_t at, size_t end)
     return 0;
 }
 
+size_t ef_head_add_host(const ef_head *head, const uint8_t *buf, const uint8_t *host, size_t len, uint8_t *out) {
+    const size_t line_end = head->n_spans > 0 ? head->spans[0].name_off : head->head_len - 2;
+    if (head->authority_len > 0) {
+        host = buf + head->authority_off;
+        len = head->authority_len;
+    }
+    uint8_t *at = out;
+    memcpy(at, buf, line_end);
+    at += line_end;
+    memcpy(at, "Host: ", 6);
+    at += 6;
+    if (len > 0) memcpy(at, host, len);
+    at += len;
+    memcpy(at, "\r\n", 2);
+    at += 2;
+    memcpy(at, buf + line_end, head->head_len - line_end);
+    at += head->head_len - line_end;
+    return (size_t)(at - out);
+}
+
 void ef_head_drop_host_dot(ef_head *head, uint8_t *buf) {
     if (!(head->notes & EF_NOTE_HOST_DOT)) return;
     const size_t dot = (size_t)head->host_off + head->host_len;

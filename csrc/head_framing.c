@@ -49,7 +49,8 @@ int ef_head_parse_transfer_encoding(ef_head *head, const uint8_t *value, size_t 
     return 0;
 }
 
-/* Proxy-Connection is no standard header, but old clients mean it, and llhttp takes its close and keep-alive seriously. */
+/* Proxy-Connection is no standard header, but old clients mean it, and llhttp takes its close and keep-alive seriously. It keeps
+ * no HTTP/1.0 connection of a client open: a proxy that forwards it blindly does not know when the answer ends. */
 void ef_head_parse_connection(ef_head *head, const uint8_t *value, size_t len, int is_proxy_connection) {
     size_t at = 0;
     size_t start;
@@ -58,9 +59,9 @@ void ef_head_parse_connection(ef_head *head, const uint8_t *value, size_t len, i
         const uint8_t *option = value + start;
         const size_t n = end - start;
         if (n == 0) continue;
-        if (equals(option, n, "keep-alive"))
-            head->seen_flags |= EF_SEEN_KEEP_ALIVE;
-        else if (equals(option, n, "close"))
+        if (equals(option, n, "keep-alive")) {
+            if (!is_proxy_connection || (head->seen_flags & EF_SEEN_RESPONSE)) head->seen_flags |= EF_SEEN_KEEP_ALIVE;
+        } else if (equals(option, n, "close"))
             head->seen_flags |= EF_SEEN_CLOSE;
         else if (is_proxy_connection)
             continue;
@@ -160,21 +161,35 @@ static uint8_t announced_body(const ef_head *head) {
     return head->content_length > 0 ? EF_BODY_LENGTH : EF_BODY_NONE;
 }
 
-int ef_head_decide_request(ef_head *head, const uint8_t *buf) {
+/* A request whose end another reader could place elsewhere (RFC 1945 8.3: a body without a length) is the last one. */
+static uint8_t keeps_http10(const ef_head *head) {
     const uint32_t seen = head->seen_flags;
-    if (seen & EF_SEEN_HTTP10)
-        return ef_head_refuse(head, seen & EF_SEEN_TRANSFER ? EF_E_TRANSFER_ENCODING : EF_E_HTTP10);
-    if (!(seen & EF_SEEN_HOST)) return ef_head_refuse(head, EF_E_NO_HOST);
+    const int ends = (seen & EF_SEEN_CONTENT_LENGTH) || head->method == EF_M_GET || head->method == EF_M_HEAD;
+    return ends && (seen & EF_SEEN_KEEP_ALIVE) && !(seen & EF_SEEN_CLOSE);
+}
+
+int ef_head_decide_request(ef_head *head, const uint8_t *buf, uint32_t http10) {
+    const uint32_t seen = head->seen_flags;
+    const int is_http10 = (seen & EF_SEEN_HTTP10) != 0;
+    if (is_http10 && (seen & EF_SEEN_TRANSFER)) return ef_head_refuse(head, EF_E_TRANSFER_ENCODING);
+    if (is_http10 && http10 == EF_HTTP10_REJECT) return ef_head_refuse(head, EF_E_HTTP10);
+    if (!(seen & EF_SEEN_HOST) && !(is_http10 && (head->absolute_scheme || http10 == EF_HTTP10_ALLOW)))
+        return ef_head_refuse(head, EF_E_NO_HOST);
     int rc = check_lengths(head);
     if (rc != 0) return rc;
     head->body = announced_body(head);
-    if (head->body != EF_BODY_NONE) {
+    if (head->body != EF_BODY_NONE && !is_http10) {
         if (seen & EF_SEEN_EXPECT_OTHER) return ef_head_refuse(head, EF_E_EXPECT);
         head->expect_continue = (seen & EF_SEEN_EXPECT_CONTINUE) != 0;
     }
     if (head->method != EF_M_POST) head->grpc = 0;
-    head->keep_alive = !(seen & EF_SEEN_CLOSE);
-    head->upgrade = (seen & EF_SEEN_UPGRADE) && (seen & EF_SEEN_CONNECT_UPGRADE) && !(seen & EF_SEEN_UPGRADE_HTTP2);
+    if (is_http10) {
+        head->keep_alive = keeps_http10(head);
+        head->te_trailers = 0;
+    } else {
+        head->keep_alive = !(seen & EF_SEEN_CLOSE);
+        head->upgrade = (seen & EF_SEEN_UPGRADE) && (seen & EF_SEEN_CONNECT_UPGRADE) && !(seen & EF_SEEN_UPGRADE_HTTP2);
+    }
     rc = mark_nominated(head, buf);
     return rc;
 }

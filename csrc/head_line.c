@@ -23,7 +23,7 @@ static int check_request_version(ef_head *head, const uint8_t *buf, size_t at, s
         head->version_minor = 1;
         return 0;
     }
-    if (version == 10) { /* answered once the headers are known: Transfer-Encoding makes it a 400 */
+    if (version == 10) { /* judged once the headers are known: Transfer-Encoding makes it a 400 */
         head->seen_flags |= EF_SEEN_HTTP10;
         return 0;
     }

@@ -1,7 +1,7 @@
 """`python -m bench.gateway` (root; tests/ on PYTHONPATH): the tests of gateway-api-bench, one gateway after another.
 
-In: gateways, tests, a scale. Out: raw figures (raw.json), plots (SVG) and a report in a folder of bench/results. Each gateway has a
-world of its own. The report gives the reason when a gateway is missing or fails a test. Exit 1 when edgefast fails a test.
+In: gateways, tests, a scale. Out: raw figures (raw.json), plots (SVG) and a report in a folder of bench/results. Each gateway
+runs in its own world (test cluster). The report gives the reason when a gateway is missing or fails a test. Exit 1 when edgefast fails a test.
 Must never: run beside another program that wants the processor, and call that a result.
 """
 
@@ -28,7 +28,7 @@ from cluster.world.world import World
 
 RESULTS = Path(__file__).parents[1] / "results"
 PRODUCTS = {one.name: one for one in (EDGEFAST, ENVOY_GATEWAY_PRODUCT)}
-#: In the order of a run; what makes most objects comes last.
+#: In the order of a run. The tests with most objects come last.
 TESTS: dict[str, Callable[[Site, float], Result]] = {
     "attached-routes": attached_routes,
     "propagation": propagation,
@@ -46,8 +46,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.gateway", description=__doc__)
     parser.add_argument("--gateways", default=",".join(PRODUCTS))
     parser.add_argument("--tests", default=",".join(TESTS))
-    parser.add_argument("--scale", type=float, default=1.0, help="1 is gateway-api-bench's size")
-    parser.add_argument("--out", type=Path, help="folder to write instead of bench/results/...")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="1 is the size of gateway-api-bench"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="folder for the report instead of bench/results/..."
+    )
     options = parser.parse_args()
     tests = options.tests.split(",")
     chosen = [PRODUCTS[name] for name in options.gateways.split(",")]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from bench.gateway.health_checks import health_checks
 from bench.gateway.site import Installation, Product
 from cluster.installed import EDGE, PROXIES, edge_proxy, installed
-from cluster.world.api import Manifest
 from cluster.world.world import World
 from edgefast import __version__
 
@@ -36,34 +36,8 @@ def _install(world: World) -> Iterator[Installation]:
                 made.namespace,
                 f"{PROXIES},gateway.edge.io/owning-gateway-name=eg",
             ),
-            checks=lambda namespace, route: [_checks(namespace, route)],
+            checks=lambda namespace, route: [health_checks(EDGE, namespace, route)],
         )
-
-
-def _checks(namespace: str, route: str) -> Manifest:
-    return {
-        "apiVersion": EDGE,
-        "kind": "BackendTrafficPolicy",
-        "metadata": {"namespace": namespace, "name": route},
-        "spec": health_checks(route),
-    }
-
-
-def health_checks(route: str) -> Manifest:
-    """Return the spec of a BackendTrafficPolicy: both gateways read these fields."""
-    return {
-        "targetRefs": [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": route}],
-        "healthCheck": {
-            "active": {
-                "type": "HTTP",
-                "interval": "1s",
-                "timeout": "1s",
-                "unhealthyThreshold": 1,
-                "healthyThreshold": 1,
-                "http": {"path": "/health"},
-            }
-        },
-    }
 
 
 EDGEFAST = Product(name="edgefast", title="edgefast", version=lambda: __version__, install=_install)

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from string import Template
 
-from bench.gateway.edgefast import health_checks
+from bench.gateway.health_checks import health_checks
 from bench.gateway.site import Installation, Product
 from bench.peers.envoy import Envoy
 from cluster.tools.build import PROGRAMS
 from cluster.tools.crds import module_zip
 from cluster.tools.missing import MissingTool, built
 from cluster.tools.versions import ENVOY_GATEWAY
-from cluster.world.api import Manifest, read_manifests
+from cluster.world.api import read_manifests
 from cluster.world.crds import install
 from cluster.world.node.settings import Image
 from cluster.world.world import World
@@ -55,7 +55,7 @@ def _install(world: World) -> Iterator[Installation]:
             "metadata": {"namespace": _NAMESPACE, "name": "one"},
             "spec": {
                 "concurrency": 1,
-                # Envoy opens /dev/stdout, which pods of a world may not. edgefast writes no access log unless told to.
+                # Envoy opens /dev/stdout, which pods of a world may not. edgefast writes no access log by default.
                 "telemetry": {"accessLog": {"disable": True}},
                 "provider": {
                     "type": "Kubernetes",
@@ -86,17 +86,8 @@ def _install(world: World) -> Iterator[Installation]:
             "gateway.envoyproxy.io/owning-gateway-name=eg,"
             f"gateway.envoyproxy.io/owning-gateway-namespace={namespace}",
         ),
-        checks=lambda namespace, route: [_checks(namespace, route)],
+        checks=lambda namespace, route: [health_checks(_API, namespace, route)],
     )
-
-
-def _checks(namespace: str, route: str) -> Manifest:
-    return {
-        "apiVersion": _API,
-        "kind": "BackendTrafficPolicy",
-        "metadata": {"namespace": namespace, "name": route},
-        "spec": health_checks(route),
-    }
 
 
 def _unpack(folder: Path) -> Path:

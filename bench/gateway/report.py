@@ -53,7 +53,7 @@ def write_report(folder: Path, run: Mapping[str, Any]) -> str:
             f"# Gateways, {run['date']}",
             "",
             f"The tests of gateway-api-bench at {run['scale']:g} of its size, by `make bench-gateways`: {titles}.",
-            "Each gateway had a world of its own on one machine, one controller and one proxy with one worker.",
+            "Each gateway ran in its own test cluster on one machine, with one controller and one proxy with one worker.",
             "Compare within this page only: ratios are edgefast / the other gateway in the same run. [raw.json](raw.json) has all figures.",
             "",
             run["machine"],
@@ -61,7 +61,7 @@ def write_report(folder: Path, run: Mapping[str, Any]) -> str:
             *_warnings(run),
             "## Where edgefast loses",
             "",
-            *(lost or ["In no figure of this run by more than 5 %."]),
+            *(lost or ["edgefast loses in no figure of this run by more than 5 %."]),
             "",
             *parts,
         ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from bench.cluster.propagation import measure_propagation
@@ -117,10 +117,7 @@ def route_scale(site: Site, scale: float) -> Result:
                 "all created after s": created - began,
                 "last one served, s after its create": served - created,
                 "all attached, s after the last create": attached - created,
-                "CPU of the controller, s": spent[CONTROLLER] - before[CONTROLLER],
-                "CPU of the proxy, s": spent[PROXY] - before[PROXY],
-                "memory of the controller, MiB": after[CONTROLLER],
-                "memory of the proxy, MiB": after[PROXY],
+                **_costs(before, spent, after),
                 "memory of the proxy for a route, KiB": max(0.0, after[PROXY] - memory[PROXY])
                 * 1024
                 / count,
@@ -158,10 +155,7 @@ def listener_sets(site: Site, scale: float) -> Result:
                 "routes": sets * ROUTES_OF_SET,
                 "all created after s": created - began,
                 "last ones served, s after the last create": served - created,
-                "CPU of the controller, s": spent[CONTROLLER] - before[CONTROLLER],
-                "CPU of the proxy, s": spent[PROXY] - before[PROXY],
-                "memory of the controller, MiB": after[CONTROLLER],
-                "memory of the proxy, MiB": after[PROXY],
+                **_costs(before, spent, after),
             }
         ),
     )
@@ -213,6 +207,15 @@ def _delete_routes(site: Site, prefix: str, count: int) -> None:
     site.each(lambda at: _delete(site, "httproutes", gone[at]), range(count))
     left = len(found) - count
     _wait(lambda: site.attached() <= left)
+
+
+def _costs(
+    before: Mapping[str, float], after: Mapping[str, float], memory: Mapping[str, float]
+) -> dict[str, float]:
+    """Return the CPU seconds between two readings and the memory of controller and proxy."""
+    programs = (CONTROLLER, PROXY)
+    cpu = {f"CPU of the {name}, s": after[name] - before[name] for name in programs}
+    return cpu | {f"memory of the {name}, MiB": memory[name] for name in programs}
 
 
 def _memory(pids: dict[str, list[int]]) -> dict[str, float]:

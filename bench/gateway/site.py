@@ -1,4 +1,4 @@
-"""A site: one gateway in a world of its own, with a Gateway "eg", two backends and a route that answers.
+"""A site: one gateway in its own world (test cluster), with a Gateway "eg", two backends and a route that answers.
 
 In: a world, and how a gateway is installed. Out: what tests act on. Only the installation differs between gateways; every test uses
 objects of the Gateway API, and policies of the gateway where the API has none.
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.cluster.spent import CONTROLLER, PROXY, Meter
@@ -34,7 +34,7 @@ class Installation:
     controller: tuple[str, str]  # namespace, Deployment
     #: The namespace and the labels of the pods of Gateway "eg" in a namespace.
     proxies: Callable[[str], tuple[str, str]]
-    #: Objects of a route's backend health: passive or active checks for a Service of a namespace, in the gateway's own API.
+    #: Objects of a route's backend health: by namespace and name of the route, in the gateway's own API.
     checks: Callable[[str, str], Sequence[Manifest]]
 
 
@@ -56,8 +56,6 @@ class Site:
     installed: Installation
     app: str
     address: str = ""
-    #: Programs of the control plane count once, whatever the gateway.
-    _parts: dict[str, int] = field(default_factory=dict)
 
     @property
     def admin(self) -> Api:
@@ -66,8 +64,7 @@ class Site:
 
     def bring_up(self) -> None:
         """Make the Gateway with its backends, and wait until the steady route answers."""
-        first = listener("http", routes="All") | {}
-        eg = gateway(self.app, "eg", self.installed.class_name, first)
+        eg = gateway(self.app, "eg", self.installed.class_name, listener("http", routes="All"))
         eg["spec"]["allowedListeners"] = {"namespaces": {"from": "Same"}}
         self.admin.apply(
             *echo(self.app, "one", replicas=2),

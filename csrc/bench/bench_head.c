@@ -53,7 +53,7 @@ static void report(const char *what, double *samples) {
 }
 
 int main(void) {
-    static const ef_head_limits limits = {32768, 8192, 100, EF_UNDERSCORE_REJECT, EF_RAW_REJECT};
+    static const ef_head_limits limits = {32768, 8192, 100, EF_UNDERSCORE_REJECT, EF_RAW_REJECT, EF_HTTP10_REJECT};
     static ef_head head;
     static double whole[ROUNDS];
     static double halves[ROUNDS];

@@ -8,8 +8,9 @@
 #include "head_invariants.h"
 
 static const ef_head_limits sets[] = {
-    {EF_DEFAULT_REQUEST_HEAD, EF_DEFAULT_REQUEST_LINE, EF_DEFAULT_HEADERS, EF_UNDERSCORE_REJECT, EF_RAW_REJECT},
-    {400, 40, 5, EF_UNDERSCORE_ALLOW, EF_RAW_ALLOW},
+    {EF_DEFAULT_REQUEST_HEAD, EF_DEFAULT_REQUEST_LINE, EF_DEFAULT_HEADERS, EF_UNDERSCORE_REJECT, EF_RAW_REJECT,
+     EF_HTTP10_REJECT},
+    {400, 40, 5, EF_UNDERSCORE_ALLOW, EF_RAW_ALLOW, EF_HTTP10_REJECT},
 };
 
 typedef struct block {
@@ -94,7 +95,8 @@ static int has_settings(const uint8_t *text, size_t len) {
 static void require_round_trip(const block *b, const ef_h2_text *text) {
     static ef_head again_head;
     static ef_h2_pair pairs[EF_MAX_HEADERS + EF_H2_PSEUDO_PAIRS];
-    static const ef_head_limits wide = {EF_MAX_HEAD, EF_MAX_HEAD, EF_MAX_HEADERS, EF_UNDERSCORE_ALLOW, EF_RAW_ALLOW};
+    static const ef_head_limits wide = {EF_MAX_HEAD,         EF_MAX_HEAD,  EF_MAX_HEADERS,
+                                        EF_UNDERSCORE_ALLOW, EF_RAW_ALLOW, EF_HTTP10_REJECT};
     const size_t room = EF_MAX_HEADERS + EF_H2_PSEUDO_PAIRS;
     const int is_request = b->kind == EF_H2_REQUEST;
     uint8_t *copy = exact_copy(text->buf, text->len);

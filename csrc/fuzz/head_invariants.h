@@ -62,7 +62,8 @@ static inline void require_rewritten_same(const ef_head *head, const ef_head_lim
     }
     memcpy(out + n, "\r\n", 2);
     n += 2;
-    const ef_head_limits wide = {EF_MAX_HEAD, EF_MAX_HEAD, limits->count, limits->underscore, limits->raw};
+    const ef_head_limits wide = {EF_MAX_HEAD,        EF_MAX_HEAD, limits->count,
+                                 limits->underscore, limits->raw, limits->http10};
     ef_head_reset(&again);
     REQUIRE(fuzz_scan(&again, &wide, out, n, method) == (int)n);
     REQUIRE(again.body == head->body && again.content_length == head->content_length);
@@ -74,14 +75,41 @@ static inline void require_rewritten_same(const ef_head *head, const ef_head_lim
     }
 }
 
+/* An HTTP/1.0 request has no part of HTTP/1.1; without Host it gets one and means the same. */
+static inline void require_http10(const ef_head *head, const ef_head_limits *limits, const uint8_t *buf) {
+    static uint8_t out[2 * EF_MAX_HEAD];
+    static ef_head again;
+    if (head->version_minor == 0) {
+        REQUIRE(limits->http10 != EF_HTTP10_REJECT && head->body != EF_BODY_CHUNKED);
+        REQUIRE(!head->upgrade && !head->expect_continue && !head->te_trailers);
+    }
+    if (head->host_len > 0) return;
+    REQUIRE(head->version_minor == 0 && (head->absolute_scheme || limits->http10 == EF_HTTP10_ALLOW));
+    const size_t n = ef_head_add_host(head, buf, (const uint8_t *)"a", 1, out);
+    REQUIRE(n == head->head_len + EF_HOST_LINE + (head->authority_len > 0 ? head->authority_len : 1));
+    const ef_head_limits wide = {EF_MAX_HEAD,        EF_MAX_HEAD, EF_MAX_HEADERS,
+                                 limits->underscore, limits->raw, limits->http10};
+    ef_head_reset(&again);
+    const int rc = ef_head_scan_request(&again, &wide, out, n);
+    if (rc == EF_BAD) { /* the authority is no Host */
+        REQUIRE(head->absolute_scheme && again.error == EF_E_HOST);
+        return;
+    }
+    REQUIRE(rc == (int)n && again.host_len > 0 && again.n_spans == head->n_spans + 1);
+    REQUIRE(again.target_off == head->target_off && again.target_len == head->target_len);
+    REQUIRE(again.body == head->body && again.content_length == head->content_length);
+    REQUIRE(again.keep_alive == head->keep_alive && again.method == head->method);
+}
+
 static inline void fuzz_head(const uint8_t *data, size_t size, int method) {
     static ef_head whole;
     static ef_head parts;
     /* The second set makes every limit reachable with small inputs. */
     static const ef_head_limits sets[] = {
-        {EF_DEFAULT_REQUEST_HEAD, EF_DEFAULT_REQUEST_LINE, EF_DEFAULT_HEADERS, EF_UNDERSCORE_REJECT, EF_RAW_REJECT},
-        {120, 40, 4, EF_UNDERSCORE_ALLOW, EF_RAW_REJECT},
-        {200, 200, 8, EF_UNDERSCORE_DROP, EF_RAW_ALLOW},
+        {EF_DEFAULT_REQUEST_HEAD, EF_DEFAULT_REQUEST_LINE, EF_DEFAULT_HEADERS, EF_UNDERSCORE_REJECT, EF_RAW_REJECT,
+         EF_HTTP10_REJECT},
+        {120, 40, 4, EF_UNDERSCORE_ALLOW, EF_RAW_REJECT, EF_HTTP10_WITH_HOST},
+        {200, 200, 8, EF_UNDERSCORE_DROP, EF_RAW_ALLOW, EF_HTTP10_ALLOW},
     };
     uint8_t *buf = exact_copy(data, size);
     const size_t split = fuzz_number(data, size) % (size + 1);
@@ -95,6 +123,7 @@ static inline void fuzz_head(const uint8_t *data, size_t size, int method) {
             REQUIRE((uint32_t)rc == whole.head_len && whole.head_len <= limits->head && whole.n_spans <= limits->count);
             require_sound(&whole, buf, size);
             require_rewritten_same(&whole, limits, buf, method);
+            if (method < 0) require_http10(&whole, limits, buf);
         }
 
         ef_head_reset(&parts);

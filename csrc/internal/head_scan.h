@@ -25,7 +25,7 @@
 #define EF_SEEN_TRANSFER        (1u << 6)
 #define EF_SEEN_CODING_UNKNOWN  (1u << 7)
 #define EF_SEEN_CLOSE           (1u << 8)  /* Connection: close, or Proxy-Connection: close */
-#define EF_SEEN_KEEP_ALIVE      (1u << 9)  /* the same for keep-alive */
+#define EF_SEEN_KEEP_ALIVE      (1u << 9)  /* Connection: keep-alive; of responses in Proxy-Connection, too */
 #define EF_SEEN_CONNECT_UPGRADE (1u << 10) /* Connection: upgrade */
 #define EF_SEEN_UPGRADE         (1u << 11) /* a non-empty Upgrade */
 #define EF_SEEN_UPGRADE_HTTP2   (1u << 12)
@@ -52,7 +52,7 @@ void ef_head_parse_upgrade(ef_head *head, const uint8_t *value, size_t len);
 void ef_head_parse_expect(ef_head *head, const uint8_t *value, size_t len);
 
 /* The complete head: body, keep_alive, upgrade, expectations, nominations. */
-int ef_head_decide_request(ef_head *head, const uint8_t *buf);
+int ef_head_decide_request(ef_head *head, const uint8_t *buf, uint32_t http10);
 int ef_head_decide_response(ef_head *head, const uint8_t *buf, unsigned request_method);
 
 /* Number of a header name whose token syntax was checked (any case). */

@@ -15,7 +15,7 @@ typedef struct h2_outcome {
 } h2_outcome;
 
 static const ef_head_limits h2_limits = {EF_DEFAULT_REQUEST_HEAD, EF_DEFAULT_REQUEST_LINE, EF_DEFAULT_HEADERS,
-                                         EF_UNDERSCORE_REJECT, EF_RAW_REJECT};
+                                         EF_UNDERSCORE_REJECT,    EF_RAW_REJECT,           EF_HTTP10_REJECT};
 
 /* Lines "name=value\n"; a name may start with ':' but holds no '='. Each field lies flush against a forbidden page. */
 static inline void h2_feed(h2_outcome *out, const ef_head_limits *limits, const char *fields, size_t len) {

@@ -22,7 +22,7 @@ typedef struct head_case {
     { TEXT(literal), fault, code }
 
 static const ef_head_limits default_limits = {EF_DEFAULT_REQUEST_HEAD, EF_DEFAULT_REQUEST_LINE, EF_DEFAULT_HEADERS,
-                                              EF_UNDERSCORE_REJECT, EF_RAW_REJECT};
+                                              EF_UNDERSCORE_REJECT,    EF_RAW_REJECT,           EF_HTTP10_REJECT};
 
 /* What is scanned: a request, or a response to a request of some method. */
 typedef struct scan_mode {

@@ -71,7 +71,7 @@ static void test_statuses(void) {
 
 static int head_of(const char *text) {
     static ef_head head;
-    const ef_head_limits limits = {8192, 4096, 64, EF_UNDERSCORE_ALLOW, EF_RAW_REJECT};
+    const ef_head_limits limits = {8192, 4096, 64, EF_UNDERSCORE_ALLOW, EF_RAW_REJECT, EF_HTTP10_REJECT};
     ef_head_reset(&head);
     if (ef_head_scan_request(&head, &limits, (const uint8_t *)text, strlen(text)) <= 0) return -1;
     return head.grpc;

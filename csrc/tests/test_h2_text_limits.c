@@ -19,7 +19,7 @@ static void begin(const ef_head_limits *limits) {
 }
 
 static void test_bytes_count_with_their_cost(void) {
-    const ef_head_limits limits = {1000, 100, 20, EF_UNDERSCORE_REJECT, EF_RAW_REJECT};
+    const ef_head_limits limits = {1000, 100, 20, EF_UNDERSCORE_REJECT, EF_RAW_REJECT, EF_HTTP10_REJECT};
     const uint32_t pseudo = (7 + 3 + 32) + (7 + 4 + 32) + (5 + 4 + 32) + (10 + 1 + 32);
     begin(&limits);
     CHECK_EQUAL(out.text.cost, pseudo);
@@ -43,7 +43,7 @@ static void test_bytes_count_with_their_cost(void) {
 }
 
 static void test_fields_and_crumbs_are_counted(void) {
-    const ef_head_limits limits = {8000, 100, 5, EF_UNDERSCORE_REJECT, EF_RAW_REJECT};
+    const ef_head_limits limits = {8000, 100, 5, EF_UNDERSCORE_REJECT, EF_RAW_REJECT, EF_HTTP10_REJECT};
     for (int crumbs = 0; crumbs < 2; crumbs++) {
         begin(&limits); /* Host is one */
         for (int i = 0; i < 4; i++)
@@ -63,7 +63,7 @@ static void test_fields_and_crumbs_are_counted(void) {
 }
 
 static void test_request_line(void) {
-    const ef_head_limits limits = {1000, 20, 20, EF_UNDERSCORE_REJECT, EF_RAW_REJECT};
+    const ef_head_limits limits = {1000, 20, 20, EF_UNDERSCORE_REJECT, EF_RAW_REJECT, EF_HTTP10_REJECT};
     const char fits[] = ":method=GET\n:scheme=http\n:path=/123456\n:authority=x\n";
     const char not [] = ":method=GET\n:scheme=http\n:path=/1234567\n:authority=x\n";
     h2_run(&out, EF_H2_REQUEST, &limits, &ends, fits, sizeof(fits) - 1);

@@ -9,7 +9,7 @@
 #include "guard.h"
 #include "tables.h"
 
-static const ef_head_limits limits = {65536, 65536, 100, EF_UNDERSCORE_ALLOW, EF_RAW_REJECT};
+static const ef_head_limits limits = {65536, 65536, 100, EF_UNDERSCORE_ALLOW, EF_RAW_REJECT, EF_HTTP10_REJECT};
 static ef_head head;
 static char text[70000];
 

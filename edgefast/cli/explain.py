@@ -86,6 +86,13 @@ T = TypeVar("T")
     help="Request header, same syntax as curl -H. Repeatable.",
 )
 @click.option(
+    "-0",
+    "--http1.0",
+    "http10",
+    is_flag=True,
+    help="Explain the request in HTTP/1.0, same as curl -0. -H 'Host:' omits the Host header.",
+)
+@click.option(
     "--source",
     default="127.0.0.1",
     show_default=True,
@@ -128,6 +135,7 @@ def explain_command(
     ingress: IngressSettings,
     backends: tuple[AddedBackend, ...],
     headers: tuple[str, ...],
+    http10: bool,
     source: str,
     address: str,
     tls_sni: str | None,
@@ -167,7 +175,8 @@ def explain_command(
     )
     try:
         spec = msgspec.structs.replace(
-            read_request_spec(method, url, headers, source, tls_sni, address), now=time.time()
+            read_request_spec(method, url, headers, source, tls_sni, address, http10=http10),
+            now=time.time(),
         )
     except RequestSpecError as error:
         raise click.UsageError(str(error)) from None
@@ -189,7 +198,7 @@ def explain_command(
             cluster.close()
     elif admin:
         found = _refuse_nothing(
-            _ask_explanation, admin, method, url, headers, source, tls_sni, most
+            _ask_explanation, admin, method, url, headers, source, tls_sni, most, http10
         )
     else:
         served = _read_files(
@@ -270,10 +279,13 @@ def _ask_explanation(
     source: str,
     sni: str | None,
     most: int,
+    http10: bool,
 ) -> Explanation:
     """Let the proxy explain: what its rules compare with is not all in its dump."""
     words = {"method": method, "url": url, "headers": "\n".join(headers), "source": source}
-    query = urlencode({**words, "sni": sni or "", "most": most}, errors="surrogateescape")
+    words = {**words, "sni": sni or "", "most": str(most)}
+    words |= {"http10": "true"} if http10 else {}
+    query = urlencode(words, errors="surrogateescape")
     reported = ask_admin(admin, f"/explain?{query}")
     try:
         return msgspec.convert(reported, Explanation)

@@ -71,8 +71,8 @@ _OPTIONS = (
         type=KeyType(),
         metavar="NAMESPACE/NAME",
         multiple=True,
-        help="Secret with the certificate for hosts of Ingresses that have none. Twice: the second one has another type of key "
-        "(ECDSA beside RSA).",
+        help="Secret with the certificate for hosts of Ingresses without one. Give the option twice for two key types "
+        "(RSA and ECDSA).",
     ),
 )
 
@@ -93,7 +93,9 @@ def ingress_options(command: F) -> F:
         if ingress_http == ingress_https:
             raise click.UsageError("--ingress-http and --ingress-https: the ports must differ")
         if len(ingress_certificate) > 2:
-            raise click.UsageError("--ingress-certificate: at most two, one for each type of key")
+            raise click.UsageError(
+                "--ingress-certificate can be given at most twice, once for each key type"
+            )
         first, second = (*ingress_certificate, "", "")[:2]
         ingress = IngressSettings(
             classes=tuple(dict.fromkeys(ingress_classes)),

@@ -64,7 +64,7 @@ _OPTIONS = (
         metavar="URL",
         help="Serve this backend without a file: http://HOST[:PORT], https://HOST[:PORT], "
         "h2c://HOST[:PORT] (HTTP/2 without TLS, such as gRPC), HOST:PORT or unix:/PATH. Repeatable; "
-        "requests are balanced. The certificate of an https backend is verified.",
+        "edgefast balances requests, and verifies the certificate of an https backend.",
     ),
     click.option(
         "--host",
@@ -92,8 +92,8 @@ _OPTIONS = (
         "--redirect-http",
         metavar="ADDRESS",
         callback=_optional(parse_listen),
-        help="With --tls: redirect HTTP requests at this port to the port of --listen: :PORT, such "
-        "as :80. The status is 301.",
+        help="With --tls: redirect HTTP requests at this port (:PORT, such as :80) to the port of "
+        "--listen with status 301.",
     ),
     click.option(
         "--to-ca",
@@ -220,7 +220,7 @@ def _check_redirect(parts: dict[str, Any], listen: Address) -> int:
         return 0
     if parts["tls"] is None:
         raise click.UsageError(
-            "--redirect-http needs --tls CERT,KEY: HTTP requests are redirected to HTTPS"
+            "--redirect-http needs --tls CERT,KEY, because it redirects HTTP requests to HTTPS"
         )
     if redirect.host not in (EVERYWHERE, listen.host):
         raise click.BadParameter(

@@ -33,7 +33,9 @@ _HEADERS = 100
 _ENDPOINTS = 20  # of one backend
 
 
-def read_form(method: str, url: str, headers: str, source: str, sni: str) -> RequestSpec:
+def read_form(
+    method: str, url: str, headers: str, source: str, sni: str, *, http10: bool = False
+) -> RequestSpec:
     """Read the form; headers are lines. Raises AskError."""
     if len(url) + len(headers) + len(sni) > LONGEST or len(method) > _METHOD:
         raise RequestSpecError(f"the request is longer than {LONGEST} characters")
@@ -46,6 +48,7 @@ def read_form(method: str, url: str, headers: str, source: str, sni: str) -> Req
         lines,
         source.strip() or "127.0.0.1",
         sni.strip() or None,
+        http10=http10,
     )
     return msgspec.structs.replace(request, now=time.time())
 

@@ -1,12 +1,12 @@
 """Comments: which Ingress and annotation each part of the output is from.
 
-In: a snapshot, the made objects. Out: one line of text for each object and for each part of it, "" without one.
+In: a snapshot, the made objects, the problems. Out: one line of text for each object and for each part of it, "" without one.
 Must never: show the value of an annotation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from edgefast.api.edge.backend import Backend
 from edgefast.api.edge.edgeproxy import EdgeProxy
@@ -15,9 +15,9 @@ from edgefast.api.gateway.httproute import HTTPRouteRule
 from edgefast.api.model.origin import RuleOrigin
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.convert.pieces import Piece, filter_names
-from edgefast.diagnostics.problem import ObjectRef
+from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.translate.ingress.assemble import IngressObjects
-from edgefast.translate.ingress.values import PREFIX
+from edgefast.translate.ingress.values import PREFIX, annotation_path
 
 __all__ = ["Comments", "name_setting"]
 
@@ -67,6 +67,7 @@ _LIMITS = (
     "limit-allowlist",
     "limit-whitelist",
 )
+_SNIPPET = annotation_path("configuration-snippet")
 _CANARIES = ("canary-by-header", "canary-by-cookie", "canary-weight")
 #: Fields of a rule's filters, and the annotation or setting that they serve.
 _FILTERS = (
@@ -86,9 +87,12 @@ def name_setting(path: str) -> str:
 class Comments:
     """Comments of one conversion."""
 
-    def __init__(self, snapshot: Snapshot, made: IngressObjects) -> None:
+    def __init__(
+        self, snapshot: Snapshot, made: IngressObjects, problems: Iterable[Problem]
+    ) -> None:
         self._snapshot = snapshot
         self._made = made
+        self._errors = {(one.object, one.path) for one in problems if one.severity == "error"}
         self._canaries = dict(_find_canaries(snapshot))
 
     def of_route(self, piece: Piece) -> str:
@@ -130,9 +134,16 @@ class Comments:
             if (key := (piece.namespace, name)) in filters
         ]
         statuses = [one.direct_response.status_code for one in specs if one.direct_response]
+        statuses = [
+            one for one in statuses if not self._is_of_snippet(one, piece.ingress, origin.path)
+        ]
         if any(one >= 500 for one in statuses):
             return f"not served: {about}"
         return f"default backend: {about}" if 404 in statuses else about
+
+    def _is_of_snippet(self, status: int, ingress: ObjectRef, path: str) -> bool:
+        """Tell whether a snippet has an answer; one that is wrong gives 503 to its locations."""
+        return path == _SNIPPET and (status < 500 or (ingress, path) not in self._errors)
 
     def _of_origin(self, path: str) -> str:
         setting = name_setting(path)
@@ -172,19 +183,14 @@ class Comments:
         where = f": {', '.join(found)}" if found else ": ConfigMap of ingress-nginx"
         return f"{ingress}{where}"
 
-    def of_filter(self, spec: HTTPRouteFilterSpec, namespace: str, ingresses: Iterable[str]) -> str:
-        """Return the comment of a filter."""
-        ingresses = tuple(ingresses)
+    def of_filter(self, spec: HTTPRouteFilterSpec, users: Collection[tuple[ObjectRef, str]]) -> str:
+        """Return the comment of a filter; `users`: Ingress and field path of each rule that names it."""
         if spec.url_rewrite is not None:
             about = "rewrite-target"
         elif spec.direct_response is not None:
             status = spec.direct_response.status_code
-            about = {204: "enable-cors: answer to a preflight request", 404: "default backend"}.get(
-                status, "redirect" if status < 400 else "not served"
-            )
-            refs = [ObjectRef("Ingress", namespace, one) for one in ingresses]
-            if status != 503 and any(self._has(one, ("configuration-snippet",)) for one in refs):
-                about = "configuration-snippet"
+            found = (self._name_answer(status, ingress, path) for ingress, path in users)
+            about = ", ".join(dict.fromkeys(found))
         elif spec.redirect is not None:
             about = "form of the Location of ingress-nginx"
         elif spec.backend_protocol is not None:
@@ -193,8 +199,14 @@ class Comments:
             about = "proxy-redirect-*, proxy-cookie-*"
         else:
             about = "canary-by-cookie"
-        names = ", ".join(f"{namespace}/{one}" for one in ingresses)
+        names = ", ".join(dict.fromkeys(f"{one.namespace}/{one.name}" for one, _ in users))
         return f"{about}: Ingress {names}"
+
+    def _name_answer(self, status: int, ingress: ObjectRef, path: str) -> str:
+        if self._is_of_snippet(status, ingress, path):
+            return "configuration-snippet"
+        known = {204: "enable-cors: answer to a preflight request", 404: "default backend"}
+        return known.get(status, "redirect" if status < 400 else "not served")
 
     def of_limits(self, ingress: ObjectRef) -> str:
         """Return the comment of the RateLimitFilter of an Ingress."""

@@ -56,6 +56,7 @@ from edgefast.convert.pieces import (
 )
 from edgefast.convert.report import report_all
 from edgefast.convert.standard import Loss, use_standard_fields
+from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.translate.ingress.assemble import IngressObjects
 from edgefast.translate.ingress.expand import expand_ingresses
 from edgefast.translate.policy.backendtlspolicy import INSECURE
@@ -89,13 +90,13 @@ def convert_ingresses(
     settings = msgspec.structs.replace(settings, ingress=completed.settings)
     expansion = expand_ingresses(completed.snapshot, settings, None)
     made = expansion.objects
-    work = _Work(snapshot, made, gateway)
+    problems = tuple(expansion.find_problems())
+    work = _Work(snapshot, made, gateway, problems)
     losses: tuple[Loss, ...] = ()
     objects: tuple[Converted, ...] = ()
     if made.tables:
         losses = work.arrange(standard=standard)
         objects = tuple(work.build())
-    problems = tuple(expansion.find_problems())
     sources = expansion.sources.values()
     ours = [one.ingress for one in sources if not one.annotations.refused]
     unserved = [one.ingress for one in sources if one.annotations.refused]
@@ -110,11 +111,13 @@ def convert_ingresses(
 
 
 class _Work:
-    def __init__(self, snapshot: Snapshot, made: IngressObjects, gateway: Key) -> None:
+    def __init__(
+        self, snapshot: Snapshot, made: IngressObjects, gateway: Key, problems: Iterable[Problem]
+    ) -> None:
         self._made = made
         self._gateway = gateway
         self._names = Names(snapshot)
-        self._comments = Comments(snapshot, made)
+        self._comments = Comments(snapshot, made, problems)
         self._pieces: list[Piece] = []
         #: Listeners of each Gateway of the output, with the fields that they are from.
         self._gateways: dict[str, list[tuple[Listener, RuleOrigin]]] = {}
@@ -312,18 +315,19 @@ class _Work:
             name = self._name_of("backends", (one.namespace or namespace, one.name))
         return msgspec.structs.replace(one, name=name, namespace=own)
 
-    def _used_filters(self) -> dict[Key, dict[str, None]]:
-        """Return the filters that rules name, with the Ingresses of these rules."""
-        users: dict[Key, dict[str, None]] = {}
+    def _used_filters(self) -> dict[Key, dict[tuple[ObjectRef, str], None]]:
+        """Return the filters that rules name, with the Ingresses and field paths of these rules."""
+        users: dict[Key, dict[tuple[ObjectRef, str], None]] = {}
         for piece in self._pieces:
-            for rule, _ in piece.rules:
+            for rule, origin in piece.rules:
                 for name in filter_names(rule):
-                    users.setdefault((piece.namespace, name), {})[piece.ingress.name] = None
+                    used_by = users.setdefault((piece.namespace, name), {})
+                    used_by[piece.ingress, origin.path] = None
         return users
 
     def _build_filters(self) -> Iterator[Converted]:
         """Give the filters that rules use, beside their Ingress if it is the only one."""
-        users: dict[Key, dict[str, None]] = {}
+        users: dict[Key, dict[tuple[ObjectRef, str], None]] = {}
         specs: dict[Key, HTTPRouteFilterSpec] = {}
         for (namespace, made), used_by in self._used_filters().items():
             key = (namespace, self._name_of("http_route_filters", (namespace, made)))
@@ -331,11 +335,11 @@ class _Work:
             specs[key] = self._filters[namespace, made].spec
         for (namespace, name), used_by in users.items():
             spec = specs[namespace, name]
-            alone = next(iter(used_by)) if len(used_by) == 1 else ""
+            first, *others = {ingress for ingress, _ in used_by}
             yield Converted(
                 obj=EdgeFilter(metadata=ObjectMeta(name=name, namespace=namespace), spec=spec),
-                comment=self._comments.of_filter(spec, namespace, list(used_by)),
-                file=_file(namespace, alone) if alone else namespace_file(namespace),
+                comment=self._comments.of_filter(spec, used_by),
+                file=namespace_file(namespace) if others else _file(namespace, first.name),
             )
 
     def _build_policies(self) -> Iterator[Converted]:

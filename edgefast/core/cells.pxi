@@ -96,6 +96,7 @@ cdef enum:
     G_MIRROR_DROPS = 146  # + enum MirrorDrop
     G_ERROR_CALLS = 153
     G_ERROR_CALLS_FAILED = 154
+    G_HTTP10_REQUESTS = 155
 
 cdef enum:
     C_ABORTED = 5

@@ -165,6 +165,7 @@ GLOBALS: tuple[str, ...] = (
     *("mirror_drops_" + name for name in MIRROR_DROPS),
     "error_calls",
     "error_calls_failed",
+    "http10_requests",
 )
 
 #: Those that say how much there is now, of a worker: its successor begins with none.

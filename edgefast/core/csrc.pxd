@@ -52,6 +52,10 @@ cdef extern from "head.h" nogil:
         EF_UNDERSCORE_DROP
         EF_RAW_REJECT
         EF_RAW_ALLOW
+        EF_HTTP10_REJECT
+        EF_HTTP10_WITH_HOST
+        EF_HTTP10_ALLOW
+        EF_HOST_LINE
         EF_NOTE_PARAMETERS
         EF_NOTE_RAW
         EF_NOTE_HOST_DOT
@@ -72,6 +76,7 @@ cdef extern from "head.h" nogil:
         uint32_t count
         uint32_t underscore
         uint32_t raw
+        uint32_t http10
 
     ctypedef struct ef_head:
         uint32_t head_len
@@ -111,6 +116,7 @@ cdef extern from "head.h" nogil:
     int ef_head_scan_response(ef_head *head, const ef_head_limits *limits, const uint8_t *buf, size_t len,
                               unsigned request_method)
     void ef_head_drop_host_dot(ef_head *head, uint8_t *buf)
+    size_t ef_head_add_host(const ef_head *head, const uint8_t *buf, const uint8_t *host, size_t len, uint8_t *out)
     uint32_t ef_name_hash(const uint8_t *name, size_t len)
     const char *ef_head_error_text(int error)
     const char *ef_head_error_name(int error)

@@ -208,6 +208,7 @@ cdef class Engine:
         uint8_t *h2_text        # the head of an HTTP/2 request, as it is written; NULL: there was none yet
         ef_h2_pair h2_pairs[512]
         Out counter_key         # the key being made for a rate limit
+        Out host_head           # an HTTP/1.0 head with the Host that it lacked
         ef_head request_head
         ef_head response_head
         Gather gather

@@ -113,6 +113,7 @@ cdef class Engine:
         free(self.h2_out.data)
         free(self.h2_text)
         free(self.counter_key.data)
+        free(self.host_head.data)
 
     cdef int release_idle(self, PortTable port, bint outdated) except -1:
         """Close idle connections after a grace period for a last request; port None: all of them. `outdated`: see Session.retire."""

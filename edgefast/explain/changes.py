@@ -46,6 +46,7 @@ class Example(Value, frozen=True, kw_only=True):
     headers: tuple[tuple[str, str], ...] = ()
     source: str = ""  # the connection's other end; "": whoever asks
     address: str = ""  # that it connects to; "": any
+    http10: bool = False
 
 
 class Side(Value, frozen=True, kw_only=True):

@@ -164,7 +164,15 @@ class _Plan(msgspec.Struct):
                     yield from () if request is None else (request,)
 
     def _asks_of_settings(self, pair: Pair) -> Iterator[RequestSpec]:
-        """Yield requests with targets that the port's settings affect, if these settings differ."""
+        """Yield requests that the port's settings affect, if these settings differ: of HTTP/1.0, and for targets."""
+        if {_serves_http10(side, self.port, self.address) for side in pair.sides()} == {
+            True,
+            False,
+        }:
+            yield from (
+                msgspec.structs.replace(self._ask(pair, one), http10=True)
+                for one in make_example_requests(self._matches())[0][:1] or [ROOT]
+            )
         first, second = (_find_settings(side, self.port, self.address) for side in pair.sides())
         if not first or not second or first == second:  # a new or removed port is reported anyway
             return
@@ -233,6 +241,11 @@ def _find_settings(side: Served, port: int, address: str) -> tuple[str, ...]:
         for one in http
         for word in (one.path_parameters, one.escaped_slashes, one.raw_characters)
     )
+
+
+def _serves_http10(side: Served, port: int, address: str) -> bool | None:
+    """Tell whether a port serves HTTP/1.0; None: it has no listener."""
+    return next((one.http.http10 for one in side.listeners(port, address)), None)
 
 
 def _find_access(side: Served, names: tuple[str, ...]) -> tuple[ir.Authorization, ...]:

@@ -58,7 +58,7 @@ def answer_refusal(refusal: Refusal) -> Answer:
         check=refusal.check,
         status=refusal.status,
         why=refusal.why,
-        fix=_FIXES[refusal.check],
+        fix=refusal.fix or _FIXES[refusal.check],
         location=refusal.location,
     )
 

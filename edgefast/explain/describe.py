@@ -213,6 +213,13 @@ def _describe_client_rule(rule: ir.ClientRule) -> str:
     return text
 
 
+def list_http10_notes(http: ir.HttpSettings, *, has_host: bool) -> Iterator[str]:
+    """Yield what differs for a request in HTTP/1.0 that is served."""
+    yield "HTTP/1.0: the answer has no chunks, trailers or 1xx; a body without a length ends with the connection"
+    if not has_host:
+        yield f"the request has no Host; edgefast uses http10.defaultHost of EdgeProxy spec.http: {http.http10_host}"
+
+
 def list_notes(served: Served, listener: ir.Listener, rule: ir.Rule | None) -> tuple[str, ...]:
     """Return what else may decide: client certificates, the PROXY protocol, counters that are not known."""
     notes = []

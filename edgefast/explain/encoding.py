@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from edgefast import ir
+from edgefast.explain.traffic import find_first
 
 __all__ = ["describe_compression", "find_compression"]
 
 
 def find_compression(units: Sequence[ir.PolicyUnit]) -> tuple[ir.Compression, str] | None:
     """Return what is in force, and whose it is."""
-    for unit in units:
-        if unit.traffic is not None and unit.traffic.compression is not None:
-            return unit.traffic.compression, unit.name
-    return None
+    return find_first(units, lambda one: one.compression)
 
 
 def describe_compression(one: ir.Compression) -> str:

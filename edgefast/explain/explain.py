@@ -27,6 +27,7 @@ from edgefast.explain.describe import (
     describe_tls,
     list_dark,
     list_filters,
+    list_http10_notes,
     list_known,
     list_notes,
     list_settings,
@@ -76,6 +77,16 @@ def explain(served: Served, spec: RequestSpec, *, most: int = MOST) -> Explanati
     """Explain a request; `most` is how many candidates are told."""
     if spec.scheme in STREAMS:
         return explain_stream(served, spec)
+    found = _explain_request(served, spec, most)
+    if not spec.http10 or found.listener is None:
+        return found
+    http = served.listeners(spec.port, spec.address)[0].http
+    return msgspec.structs.replace(
+        found, notes=(*found.notes, *list_http10_notes(http, has_host=spec.has_host))
+    )
+
+
+def _explain_request(served: Served, spec: RequestSpec, most: int) -> Explanation:
     listeners = served.listeners(spec.port, spec.address)
     if passed := answers.answer_passed(served.all_listeners(spec.port, address=spec.address), spec):
         return _stop(served, spec, passed)
@@ -372,6 +383,7 @@ def _was_requested(
         source=request.source,
         client=client.address if client is not None else "",
         sni=request.sni,
+        http10=request.http10,
     )
 
 

@@ -39,6 +39,7 @@ class ExplainedRequest(Value, frozen=True, kw_only=True):
     source: str = ""  # the connection's other end
     client: str = ""  # whose request it is: limits and logs believe this one
     sni: str = ""
+    http10: bool = False  # in HTTP/1.0
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

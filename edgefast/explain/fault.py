@@ -1,8 +1,7 @@
 """Fault: the effective fault injection of a rule, its policy and its effect on a request.
 
 In: a rule's traffic units in their order: overrides, the highest first, then the most specific one.
-Out: `FaultInForce`, the response of an abort. The twin of core/policy/fault.pyx and of
-Traffic.first. Must never: report which request it affects.
+Out: `FaultInForce`, the response of an abort. The twin of core/policy/fault.pyx. Must never: report which request it affects.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import msgspec
 from edgefast import ir
 from edgefast.explain.duration import write_time
 from edgefast.explain.explanation import Answer
+from edgefast.explain.traffic import find_first
 from edgefast.translate.edgeproxy.protocols import GRPC_CODES
 
 __all__ = ["FaultInForce", "describe_fault", "find_fault"]
@@ -48,10 +48,8 @@ class FaultInForce(msgspec.Struct, frozen=True):
 
 def find_fault(units: Sequence[ir.PolicyUnit]) -> FaultInForce | None:
     """Return the fault that is in force."""
-    for unit in units:
-        if unit.traffic is not None and unit.traffic.fault is not None:
-            return FaultInForce(unit.traffic.fault, unit.name)
-    return None
+    found = find_first(units, lambda one: one.fault)
+    return None if found is None else FaultInForce(*found)
 
 
 def describe_fault(fault: ir.Fault) -> str:

@@ -147,4 +147,5 @@ def make_example(request: RequestSpec) -> Example:
         headers=tuple((name, show(name, value)) for name, value in request.headers),
         source="" if request.source == _HERE else request.source,
         address=request.address,
+        http10=request.http10,
     )

@@ -233,7 +233,7 @@ def _added(
     if head.web:
         added.append(("content-type", head.web))
     if http.via:
-        added.append(("via", f"1.1 {http.via}"))
+        added.append(("via", f"{'1.0' if head.http10 else '1.1'} {http.via}"))
     return [f"{name}: {value}" for name, value in added if name not in ops.drop]
 
 

@@ -24,6 +24,12 @@ _UNDERSCORE = {
 
 _RAW = {"Reject": lib.EF_RAW_REJECT, "Allow": lib.EF_RAW_ALLOW}
 
+#: Fixes of heads that edgefast refuses for their version or their missing Host.
+_FIXES = {
+    lib.EF_E_HTTP10: "send HTTP/1.1, or set http10 of EdgeProxy spec.http",
+    lib.EF_E_NO_HOST: "send a Host header; for HTTP/1.0 clients set http10.defaultHost of EdgeProxy spec.http",
+}
+
 
 class Refusal(msgspec.Struct, frozen=True):
     """What the proxy answers before it looks at any route."""
@@ -33,6 +39,7 @@ class Refusal(msgspec.Struct, frozen=True):
     why: str
     location: str = ""  # of the redirect for escaped slashes
     grpc: bool = False  # the message is a request, and one of gRPC
+    fix: str = ""  # "": that of the check
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -64,6 +71,7 @@ class Head(msgspec.Struct, frozen=True):
     grpc: bool  # also gRPC-Web where that is translated
     web: str = ""  # ... then the content type that the backend gets; "": it gets what came
     web_text: bool = False  # ... and the body was Base64
+    http10: bool = False
 
     def request(self) -> Request:
         """Return what the matcher sees."""
@@ -85,12 +93,23 @@ def scan_head(
     limits.count = min(settings.header_count, lib.EF_MAX_HEADERS)
     limits.underscore = _UNDERSCORE[settings.underscores]
     limits.raw = _RAW[settings.raw_characters]
+    default = settings.http10_host.encode()
+    if settings.http10:
+        limits.http10 = lib.EF_HTTP10_ALLOW if default else lib.EF_HTTP10_WITH_HOST
     lib.ef_head_reset(head)
     length = lib.ef_head_scan_request(head, limits, raw, len(raw))
+    if length >= 0 and head.host_len == 0:
+        room = length + max(head.authority_len, len(default)) + lib.EF_HOST_LINE
+        out = ffi.new("uint8_t[]", room)
+        size = lib.ef_head_add_host(head, raw, default, len(default), out)
+        raw = bytes(ffi.buffer(out, size))
+        lib.ef_head_reset(head)
+        length = lib.ef_head_scan_request(head, limits, raw, len(raw))
     if length < 0:
         if length == lib.EF_NEED_MORE:  # line breaks in what was written: the head ends elsewhere
             return Refusal(408, "head", "the request head is not complete")
-        return Refusal(head.status, "head", ffi.string(lib.ef_head_error_text(head.error)).decode())
+        why = ffi.string(lib.ef_head_error_text(head.error)).decode()
+        return Refusal(head.status, "head", why, fix=_FIXES.get(head.error, ""))
     if head.notes & lib.EF_NOTE_HOST_DOT:
         changed = ffi.new("uint8_t[]", raw)
         lib.ef_head_drop_host_dot(head, changed)
@@ -125,6 +144,7 @@ def scan_head(
         grpc=grpc,
         web=_translate_type(lines, text=text) if grpc and head.grpc != lib.EF_GRPC else "",
         web_text=text and grpc,
+        http10=head.version_minor == 0,
     )
 
 

@@ -17,6 +17,7 @@ from edgefast._csrc import ffi, lib
 from edgefast.explain.duration import write_time
 from edgefast.explain.head import Head
 from edgefast.explain.served_fleet import render_endpoint
+from edgefast.explain.traffic import find_first
 from edgefast.explain.zones import describe_zones
 
 __all__ = ["HIDDEN", "choose_endpoint", "describe_balancer", "find_balancer", "read_cookies"]
@@ -42,10 +43,7 @@ HIDDEN = lib.EF_SPAN_HOP | lib.EF_SPAN_NOMINATED
 
 def find_balancer(units: Sequence[ir.PolicyUnit]) -> tuple[ir.LoadBalancer, str] | None:
     """Return what is in force, and whose it is."""
-    for unit in units:
-        if unit.traffic is not None and unit.traffic.load_balancer is not None:
-            return unit.traffic.load_balancer, unit.name
-    return None
+    return find_first(units, lambda one: one.load_balancer)
 
 
 def describe_balancer(one: ir.LoadBalancer) -> str:

@@ -14,6 +14,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.explain.explanation import Answer
+from edgefast.explain.traffic import find_first
 
 __all__ = ["describe_overrides", "find_overrides", "replace_answers"]
 
@@ -26,10 +27,7 @@ _SOURCES = {
 
 def find_overrides(units: Sequence[ir.PolicyUnit]) -> tuple[tuple[ir.ResponseOverride, ...], str]:
     """Return those that are in force, and whose they are."""
-    for unit in units:
-        if unit.traffic is not None and unit.traffic.override is not None:
-            return unit.traffic.override, unit.name
-    return (), ""
+    return find_first(units, lambda one: one.override) or ((), "")
 
 
 def replace_answers(

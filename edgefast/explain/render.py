@@ -51,7 +51,8 @@ def render_explanation(one: Explanation) -> list[str]:
 
 def _lines(one: Explanation) -> Iterator[str]:
     requested = one.request
-    yield requested.url if is_stream(requested) else f"{requested.method} {requested.url}"
+    version = " HTTP/1.0" if requested.http10 else ""
+    yield requested.url if is_stream(requested) else f"{requested.method} {requested.url}{version}"
     for name, value in requested.headers:
         yield f"  {name}: {value}"
     yield ""

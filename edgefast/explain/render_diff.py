@@ -35,6 +35,7 @@ def _example(one: Example) -> str:
     headers = "".join(f" -H '{name}: {value}'" for name, value in one.headers)
     source = f" --source {one.source}" if one.source else ""
     source += f" --address {one.address}" if one.address else ""
+    source += " --http1.0" if one.http10 else ""
     return f"{one.method} {one.url}{headers}{source}".strip()
 
 

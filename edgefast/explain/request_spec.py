@@ -45,6 +45,8 @@ class RequestSpec(msgspec.Struct, frozen=True, kw_only=True):
     source: str = "127.0.0.1"  # address of the connection's other end
     sni: str = ""  # "": none; https only
     address: str = ""  # that the client connects to; "": the listeners' first
+    http10: bool = False  # in HTTP/1.0
+    has_host: bool = True  # False: it is sent without Host
     now: float = 0.0  # Unix seconds; 0: tokens are judged as of a time when they are valid
 
     def url(self) -> str:
@@ -58,7 +60,8 @@ class RequestSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     def head(self) -> bytes:
         """Return the request head."""
-        lines = [f"{self.method} {self.target} HTTP/1.1", f"Host: {self.host}"]
+        lines = [f"{self.method} {self.target} HTTP/1.{0 if self.http10 else 1}"]
+        lines += [f"Host: {self.host}"] if self.has_host else []
         lines += [f"{name}: {value}" for name, value in self.headers]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
 
@@ -70,8 +73,12 @@ def read_request_spec(
     source: str = "127.0.0.1",
     sni: str | None = None,
     address: str = "",
+    *,
+    http10: bool = False,
 ) -> RequestSpec:
     """Read a request; headers are "name: value", `sni` None is what a client would send. Raises AskError.
+
+    "Host:" without a value: the request has no Host, as with curl.
 
     `address`: that the client connects to; "": the URL's, where that is an address.
 
@@ -114,12 +121,14 @@ def read_request_spec(
         method=method,
         scheme=scheme,
         port=port,
-        host=named[0] if named else host,
+        host=named[0] if named and named[0] else host,
         target=target + (found[4] or ""),
         headers=tuple((header, value) for header, value in lines if header.lower() != "host"),
         source=source,
         sni=_read_name(sni),
         address=address,
+        http10=http10,
+        has_host=named != [""],
     )
 
 

@@ -43,7 +43,7 @@ def _advise(origin: Origin, rule: ir.Rule, answer: Answer) -> Answer:
         return msgspec.structs.replace(answer, fix=_correct_rule(origin, rule, answer.why))
     if rule.direct is None or rule.direct.status != 503:
         return answer
-    # A location of an Ingress that is closed; its problem has the field that the rule comes from.
+    # The rule is a closed location of an Ingress. Its problem has the field that the rule comes from.
     found = origin.problem_at(origin.rule(rule))
     if found is None:
         return answer

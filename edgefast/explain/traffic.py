@@ -9,11 +9,14 @@ Must never: take "unlimited" (0) for the smaller of two.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from edgefast import ir
+
+T = TypeVar("T")
 
 #: Whose the listener's bound of a body is.
 LISTENER = "EdgeProxy spec.http.bodySize"
@@ -46,6 +49,17 @@ class Setting(msgspec.Struct, frozen=True):
     value: int  # milliseconds or bytes; 0: without end
     unit: str  # whose it is; "": the route's own
     cut_by: str = ""  # whose ceiling it is, where the unit asked for more: a unit's, or LISTENER
+
+
+def find_first(
+    units: Sequence[ir.PolicyUnit], read: Callable[[ir.Traffic], T | None]
+) -> tuple[T, str] | None:
+    """Return a setting that is no bound and the name of its policy: the first unit with the setting."""
+    for unit in units:
+        found = read(unit.traffic) if unit.traffic is not None else None
+        if found is not None:
+            return found, unit.name
+    return None
 
 
 def settle_traffic(

@@ -103,6 +103,8 @@ class HttpSettings(Struct, frozen=True, gc=False):
     )
     path_parameters: Literal["keep", "strip", "reject"] = "keep"
     raw_characters: Literal["Allow", "Reject"] = "Allow"
+    http10: bool = False  # requests in HTTP/1.0 are served; else 426
+    http10_host: str = ""  # Host of those without one; "": 400
     underscores: Literal["Reject", "Allow", "Drop"] = "Reject"
     via: str = ""  # "" sends no Via header
     client_address: ClientAddress = ClientAddress()

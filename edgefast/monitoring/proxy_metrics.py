@@ -358,6 +358,7 @@ _CELLS = (
     ),
     count("body_too_large", "Requests with too large a body (413).", "body_too_large"),
     count("body_malformed", "Requests with a malformed chunked body.", "body_malformed"),
+    count("http10_requests", "Requests in HTTP/1.0.", "http10_requests"),
     count("path_refused", "Requests with a path that is refused (400).", "path_refused"),
     count(
         "proxy_protocol_refused",

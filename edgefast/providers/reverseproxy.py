@@ -52,9 +52,9 @@ _TARGET_FORMS = (
 )
 _LISTEN_FORMS = "allowed: :PORT, IP:PORT, [IPV6]:PORT"
 _DEFAULT_PORTS: dict[str, int] = {"http": 80, "h2c": 80, "https": 443}
-#: Schemes of gRPC clients, and those of edgefast.
+#: Schemes that gRPC clients use, and the scheme of edgefast for each.
 _GRPC = {"grpc": "h2c", "grpcs": "https"}
-#: Core in the Gateway API, and cached by browsers.
+#: Browsers cache this status, and it is core in the Gateway API.
 _MOVED = 301
 _LOCALHOST = "localhost"
 _LOOPBACK = "127.0.0.1"
@@ -220,7 +220,7 @@ class ReverseProxy(msgspec.Struct, frozen=True, kw_only=True):
         return spec
 
     def _attach(self, listener: str) -> dict[str, Any]:
-        """Return the beginning of the `spec` of a route; `listener` "" is the only one."""
+        """Return the beginning of the `spec` of a route; `listener` "" selects the only one."""
         parent = {"name": "edge"}
         if listener:
             parent["sectionName"] = listener

@@ -8,6 +8,7 @@ import pytest
 from edgefast.api.edge.edgeproxy import EdgeProxySpec
 from edgefast.api.edge.edgeproxy_defaults import DEFAULT_SPEC, merge_proxy_specs
 from edgefast.api.validation.rules import obeys
+from edgefast.translate.edgeproxy.edgeproxy import translate_http
 
 pytestmark = pytest.mark.pure
 
@@ -38,6 +39,22 @@ def test_the_gateway_wins_field_by_field() -> None:
     assert merged.client_address is not None
     assert merged.client_address.trusted_hops == 1
     assert merged.client_address.proxy_protocol == "off"
+
+
+@pytest.mark.parametrize(
+    ("of_class", "of_gateway", "wanted"),
+    [
+        (None, None, (False, "")),
+        ({}, None, (True, "")),
+        ({"defaultHost": "A.test"}, {"enabled": True}, (True, "a.test")),
+        ({"defaultHost": "a.test"}, {"enabled": False}, (False, "a.test")),
+        ({"enabled": False}, {"defaultHost": "_"}, (False, "_")),
+    ],
+)
+def test_http10(of_class: object, of_gateway: object, wanted: tuple[bool, str]) -> None:
+    merged = merge_proxy_specs(_spec(http={"http10": of_class}), _spec(http={"http10": of_gateway}))
+    found = translate_http(merged)
+    assert (found.http10, found.http10_host) == wanted
 
 
 def test_false_and_empty_win_over_given() -> None:

@@ -280,6 +280,11 @@ def test_fields_that_are_not_served_yet_are_kept(apiserver: ApiServer) -> None:
                 healthCheck={"active": {"type": "HTTP", "http": {"path": "/"}}},
             ),
             hashed({"type": "SourceIP"}),
+            treated(
+                bandwidthLimit={
+                    "response": {"scope": "Response", "limit": {"value": "1Mi", "unit": "Second"}}
+                }
+            ),
         ]
     ):
         here = []

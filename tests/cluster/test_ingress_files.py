@@ -43,6 +43,9 @@ _HASH = "{SHA}" + base64.b64encode(hashlib.sha1(b"password").digest()).decode()
 _WITH_LOCATION = (300, 304, 305, 306)
 _AUTHORITY = Authority().pem.decode()
 
+#: What a reader of a manifest replaces, such as __INGRESS_HOST__.
+_PLACEHOLDER = re.compile(r"__([A-Z_]+)__|<(your domain)>")
+
 Document = dict[str, Any]
 
 
@@ -175,8 +178,14 @@ def _object(
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **content}
 
 
+def _fill(found: re.Match[str]) -> str:
+    """Return a host name, or another name, for a placeholder."""
+    return f"{(found[1] or found[2]).lower().replace('_', '-').replace(' ', '-')}.test"
+
+
 def _judge(name: str, text: str) -> list[str]:
     """Return the lines of one file: problems of its Ingresses, and paths with another answer than ingress-nginx gives."""
+    text = _PLACEHOLDER.sub(_fill, text)
     documents = [one for one in yaml.safe_load_all(text) if one and "kind" in one]
     made = Surroundings(documents).make()
     whole = [text, *(yaml.safe_dump(one) for one in made)]

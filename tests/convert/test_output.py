@@ -24,6 +24,13 @@ pytestmark = pytest.mark.pure
 
 CASES = Path(__file__).parent / "cases"
 _NGINX = IngressSettings(classes=("nginx",))
+#: Settings of ingress-nginx that allow snippets.
+SNIPPETS = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"namespace": "ingress-nginx", "name": "ingress-nginx-controller"},
+    "data": {"allow-snippet-annotations": "true", "annotations-risk-level": "Critical"},
+}
 
 
 def _convert(*objects: dict[str, Any]) -> Sides:
@@ -211,14 +218,32 @@ def test_comments_name_error_pages_and_snippets() -> None:
     text = _convert(ingress("/", pages)).text
     assert "# Ingress shop/one: custom-http-errors, default-backend" in text
     listed = {"configuration-snippet": "allow 10.0.0.0/8;\ndeny all;"}
-    config = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"namespace": "ingress-nginx", "name": "ingress-nginx-controller"},
-        "data": {"allow-snippet-annotations": "true", "annotations-risk-level": "Critical"},
-    }
-    text = _convert(ingress("/", listed), config).text
+    text = _convert(ingress("/", listed), SNIPPETS).text
     assert "# Ingress shop/one: configuration-snippet\n" in text
+
+
+def test_comments_of_answers_of_a_snippet() -> None:
+    lines = ("if ($http_x = a) { return 404; }", "if ($http_x = b) { return 503; }", "return 204;")
+    annotations = {"configuration-snippet": "\n".join(lines), "enable-cors": "true"}
+    text = _convert(ingress("/", annotations), SNIPPETS).text
+    assert text.count("# annotation configuration-snippet\n") == 3
+    assert text.count("# configuration-snippet: Ingress shop/one\n") == 2
+    assert "not served" not in text
+    assert "default backend" not in text
+    both = "# enable-cors: answer to a preflight request, configuration-snippet: Ingress shop/one\n"
+    assert both in text
+
+
+def test_comments_of_other_answers_beside_a_snippet() -> None:
+    annotations = {"configuration-snippet": "more_set_headers 'x: y';", "enable-cors": "true"}
+    text = _convert(ingress("/", annotations), SNIPPETS).text
+    assert "# enable-cors: answer to a preflight request: Ingress shop/one\n" in text
+
+
+def test_comments_of_a_snippet_that_closes_its_locations() -> None:
+    text = _convert(ingress("/", {"configuration-snippet": "access_by_lua_file x;"}), SNIPPETS).text
+    assert "# not served: annotation configuration-snippet\n" in text
+    assert "# not served: Ingress shop/one\n" in text
 
 
 def test_the_report_never_shows_a_value() -> None:

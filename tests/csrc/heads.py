@@ -34,8 +34,8 @@ TARGETS = mostly(
     + [b"", b"/a b", b"/\t"],
 )
 VERSIONS = mostly(
-    [b"HTTP/1.1"],
-    b"HTTP/1.0 HTTP/2.0 HTTP/1.2 HTTP/0.9 HTTP/1.11 http/1.1 HTTP/1,1 HTTP/1.x".split()
+    [*[b"HTTP/1.1"] * 4, b"HTTP/1.0"],
+    b"HTTP/2.0 HTTP/1.2 HTTP/0.9 HTTP/1.11 http/1.1 HTTP/1,1 HTTP/1.x".split()
     + [b"", b"HTTP/1.1 "],
 )
 HOSTS = mostly(
@@ -171,7 +171,12 @@ def _message(draw: st.DrawFn, before: bytes, line: bytes, lines: list[bytes]) ->
 
 LIMITS = st.one_of(
     st.just(Limits()),
-    st.builds(Limits, underscore=st.sampled_from(["allow", "drop"]), raw=st.booleans()),
+    st.builds(
+        Limits,
+        underscore=st.sampled_from(["allow", "drop"]),
+        raw=st.booleans(),
+        http10=st.sampled_from(["reject", "with_host", "allow"]),
+    ),
     st.builds(
         Limits,
         head=st.integers(0, 160),
@@ -179,6 +184,7 @@ LIMITS = st.one_of(
         count=st.integers(0, 5),
         underscore=st.sampled_from(["reject", "allow", "drop"]),
         raw=st.booleans(),
+        http10=st.sampled_from(["reject", "with_host", "allow"]),
     ),
 )
 

@@ -24,6 +24,11 @@ UNDERSCORES = {
     "allow": lib.EF_UNDERSCORE_ALLOW,
     "drop": lib.EF_UNDERSCORE_DROP,
 }
+HTTP10 = {
+    "reject": lib.EF_HTTP10_REJECT,
+    "with_host": lib.EF_HTTP10_WITH_HOST,
+    "allow": lib.EF_HTTP10_ALLOW,
+}
 NOTES = {
     lib.EF_NOTE_PARAMETERS: "parameters",
     lib.EF_NOTE_RAW: "raw",
@@ -38,7 +43,14 @@ def scan(
     head = ffi.new("ef_head *")
     bounds = ffi.new(
         "ef_head_limits *",
-        (limits.head, limits.line, limits.count, UNDERSCORES[limits.underscore], limits.raw),
+        (
+            limits.head,
+            limits.line,
+            limits.count,
+            UNDERSCORES[limits.underscore],
+            limits.raw,
+            HTTP10[limits.http10],
+        ),
     )
     lib.ef_head_reset(head)
     result = lib.EF_NEED_MORE

@@ -45,13 +45,15 @@ STATUS = {
 
 @dataclass(frozen=True)
 class Limits:
-    """Bytes of the head, bytes of the request line, number of lines; underscore: reject, allow or drop; raw: accept characters that browsers send raw."""
+    """Bytes of the head, bytes of the request line, number of lines; underscore: reject, allow or drop; raw: accept characters that browsers send raw;
+    http10: reject, with_host or allow."""
 
     head: int = 32768
     line: int = 8192
     count: int = 100
     underscore: str = "reject"
     raw: bool = False
+    http10: str = "reject"
 
 
 @dataclass(frozen=True)
@@ -152,7 +154,7 @@ def read_request(data: bytes, limits: Limits) -> Head:
     read_fields(head, data, start + len(line) + 2, limits, is_request=True)
     names = [f.name.lower() for f in head.fields]
     if version == b"HTTP/1.0":
-        raise Fault("transfer_encoding" if b"transfer-encoding" in names else "http10")
+        return read_http10(head, names, limits)
     if b"host" not in names:
         raise Fault("no_host")
     check_lengths(names, head)
@@ -169,6 +171,26 @@ def read_request(data: bytes, limits: Limits) -> Head:
         bool(named)
         and b"upgrade" in connection_options(head, with_proxy=False)
         and not any(p.startswith(b"h2") or p == b"http" for p in named)
+    )
+    mark_nominated(head)
+    return head
+
+
+def read_http10(head: Head, names: list[bytes], limits: Limits) -> Head:
+    """The rest of a request in HTTP/1.0: no Expect, no Upgrade, no trailers."""
+    if b"transfer-encoding" in names:
+        raise Fault("transfer_encoding")
+    if limits.http10 == "reject":
+        raise Fault("http10")
+    if b"host" not in names and not head.scheme and limits.http10 != "allow":
+        raise Fault("no_host")
+    check_lengths(names, head)
+    head.minor = 0
+    head.te_trailers = False
+    head.keep_alive = (
+        b"keep-alive" in connection_options(head, with_proxy=False)
+        and b"close" not in connection_options(head, with_proxy=True)
+        and (head.method in (b"GET", b"HEAD") or b"content-length" in names)
     )
     mark_nominated(head)
     return head

@@ -55,7 +55,7 @@ def make_body(head: Head) -> tuple[bytes, bytes]:
 
 def accepted(data: bytes, method: bytes | None = None) -> Head:
     """The scan's reading of a head that it accepts and whose body is small."""
-    head = native.scan(data, Limits(underscore="allow", raw=True), method)
+    head = native.scan(data, Limits(underscore="allow", raw=True, http10="allow"), method)
     assume(isinstance(head, Head) and head.content_length < 1000)
     assert isinstance(head, Head)
     return head
@@ -75,7 +75,12 @@ def test_llhttp_request(data: bytes) -> None:
     wire, plain = make_body(head)
     try:
         parser.feed_data(data[: head.length])
-        assert witness.keep_alive == [head.keep_alive]
+        if (
+            head.minor == 0
+        ):  # the scan closes more: Proxy-Connection, a body without a length, also close
+            assert head.keep_alive <= witness.keep_alive[0]
+        else:
+            assert witness.keep_alive == [head.keep_alive]
         assert witness.done == (head.body == "none")
         parser.feed_data(wire)
     except httptools.HttpParserUpgrade:
@@ -83,7 +88,7 @@ def test_llhttp_request(data: bytes) -> None:
         return
     assert (witness.done, witness.body) == (1, plain)
     assert parser.get_method() == head.method
-    assert parser.get_http_version() == "1.1"
+    assert parser.get_http_version() == f"1.{head.minor}"
 
 
 @MANY
@@ -123,7 +128,7 @@ def test_h11_request(data: bytes) -> None:
     event = peer.next_event()
     assert isinstance(event, h11.Request)
     assert event.method == head.method
-    assert event.http_version == b"1.1"
+    assert event.http_version == b"1.%d" % head.minor
     if not head.scheme:
         assert event.target == head.target
     values = [value.lower() for _, value in event.headers]  # h11 lowers Transfer-Encoding

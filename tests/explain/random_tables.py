@@ -61,6 +61,7 @@ class Tables:
 
     def __init__(self, seed: int, backend: int) -> None:
         self._random = random.Random(seed)
+        self._versions = random.Random(seed)  # of HTTP: does not move the others
         self._backend = backend
 
     def fleet(self) -> ir.Fleet:
@@ -116,6 +117,8 @@ class Tables:
             underscores=pick(["Reject", "Allow", "Drop"]),
             path_parameters=pick(["keep", "keep", "strip", "reject"]),
             raw_characters=pick(["Allow", "Allow", "Reject"]),
+            http10=self._versions.random() < 0.5,
+            http10_host=self._versions.choice(["", "_", "api.example.com"]),
             via=pick(["", "", "edge"]),
             forwarded=pick([ir.ForwardedHeaders(), self._forwarded()]),
             route_timeout=pick([15_000, 0, 500]),
@@ -400,6 +403,8 @@ class Tables:
             host=pick([host, host.upper(), f"{host}:{port}", f"{host}.", f"{host}.:{port}"]),
             target=path + (f"?{query}" if query or self._chance(5) else ""),
             headers=tuple(self._header() for _ in range(pick([0, 1, 1, 2, 3]))),
+            http10=(http10 := self._versions.random() < 0.2),
+            has_host=not http10 or self._versions.random() < 0.7,
         )
 
     def _header(self) -> tuple[str, str]:

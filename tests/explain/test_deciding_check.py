@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 
 from edgefast import ir
-from edgefast.explain import read_request_spec
+from edgefast.explain import Explanation, read_request_spec
 from edgefast.explain.explain import explain
 from edgefast.explain.outcome import find_outcome
 from explain.test_policy_checks import guard, serve
@@ -35,6 +35,26 @@ def test_a_path_is_rewritten_before_endpoints_are_looked_for(
     asked = read_request_spec("GET", f"http://a.example{path}", (), "192.0.2.1")
     (answer,) = explain(served, asked).answers
     assert (answer.check, answer.status) == wanted
+
+
+def test_http10() -> None:
+    """Refused without the setting; with it, a request without Host has the default host."""
+
+    def ask(http: ir.HttpSettings, *headers: str) -> Explanation:
+        served = serve(http=http)
+        return explain(served, read_request_spec("GET", "http://a.example/", headers, http10=True))
+
+    (answer,) = ask(ir.HttpSettings()).answers
+    assert (answer.check, answer.status) == ("head", 426)
+    assert "http10 of EdgeProxy spec.http" in answer.fix
+    found = ask(ir.HttpSettings(http10=True))
+    assert found.answers[0].kind == "backend" and found.request.http10
+    assert [one.partition(":")[0] for one in found.notes] == ["HTTP/1.0"]
+    (answer,) = ask(ir.HttpSettings(http10=True), "Host:").answers
+    assert (answer.status, "defaultHost" in answer.fix) == (400, True)
+    found = ask(ir.HttpSettings(http10=True, http10_host="_"), "Host:")
+    assert (found.request.host, found.answers[0].kind) == ("_", "backend")
+    assert found.notes[-1].endswith(": _")
 
 
 def test_a_redirect_has_no_key_in_it() -> None:

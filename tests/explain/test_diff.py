@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import orjson
@@ -219,10 +220,11 @@ def _is_regex(side: Served, ask: RequestSpec) -> bool:
         ({"path_parameters": "strip"}, ";any"),
         ({"escaped_slashes": "Reject"}, "%2Fany"),
         ({"raw_characters": "Reject"}, "|any?{any}"),
+        ({"http10": True}, ""),
     ],
 )
-def test_settings_of_paths_are_asked_about(changed: dict[str, str], ending: str) -> None:
-    def serve(**http: str) -> Served:
+def test_settings_of_a_port_are_asked_about(changed: dict[str, Any], ending: str) -> None:
+    def serve(**http: Any) -> Served:
         listener = ir.Listener(
             name="l", port=80, bind_port=80, protocol="HTTP", http=ir.HttpSettings(**http)
         )
@@ -242,4 +244,5 @@ def test_settings_of_paths_are_asked_about(changed: dict[str, str], ending: str)
 
     assert list(compare_requests(Pair(serve(), serve()))) == []
     found = list(compare_requests(Pair(serve(), serve(**changed))))
-    assert any(one.example is not None and ending in one.example.url for one in found), found
+    examples = [one.example for one in found if one.example is not None]
+    assert any(ending in one.url and one.http10 is ("http10" in changed) for one in examples), found

@@ -28,6 +28,15 @@ def test_a_call_over_tls_and_fields_of_its_own() -> None:
     assert asked.headers == (("Content-Type", "application/grpc+proto"), CALL[1])
 
 
+def test_http10_and_no_host() -> None:
+    """As `curl -0 -H Host:` sends it; the URL still names the port."""
+    asked = read_request_spec("GET", "http://shop.test:8080/a", ["Host:", "x-a: 1"], http10=True)
+    assert asked.head() == b"GET /a HTTP/1.0\r\nx-a: 1\r\n\r\n"
+    assert (asked.host, asked.port) == ("shop.test:8080", 8080)
+    asked = read_request_spec("GET", "http://shop.test/a", http10=True)
+    assert asked.head() == b"GET /a HTTP/1.0\r\nHost: shop.test\r\n\r\n"
+
+
 def test_a_name_with_a_dot_at_its_end() -> None:
     """A server reads the TLS name without it; Host goes as it is written, and the proxy drops the dot."""
     asked = read_request_spec("GET", "https://Shop.test./")

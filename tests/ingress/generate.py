@@ -334,7 +334,7 @@ class Generator:
                 (
                     "http://auth.web:8080/check",
                     "http://auth.web/a?b=c",
-                    "http://$host/auth",
+                    "https://$host/foo/bar",
                     "http://auth.web/$request_method/$host?s=$scheme&u=$request_uri",
                 )
             )

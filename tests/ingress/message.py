@@ -30,7 +30,7 @@ RANDOM = "<random>"
 class Request:
     """One request as the client sends it."""
 
-    host: str  # the value of Host
+    host: str  # the value of Host; "": no Host header (HTTP/1.0)
     target: str = "/"  # path and query, as sent
     scheme: str = "http"
     port: int = 80  # the listener's
@@ -40,6 +40,7 @@ class Request:
     peer: str = "127.0.0.1"
     body: int = 0  # bytes
     chunked: bool = False
+    http10: bool = False
 
     def value(self, name: str) -> str:
         """The first value of a header, or ""."""

@@ -114,12 +114,13 @@ class _Render:
         for setting, source in (("block-user-agents", "user_agent"), ("block-referers", "referer")):
             entries = " ".join(f"{one} 1;" for one in self._setting(setting))
             put(f"map $http_{source} $block_{source} {{ default 0; {entries} }}")
+        put('map $http_host $this_host { "" $host; default $http_host; }')
         if self.forwarded:
             put(
                 'map $http_x_forwarded_proto $pass_access_scheme { "" $scheme; default $http_x_forwarded_proto; }'
             )
             put(
-                'map $http_x_forwarded_host $best_http_host { "" $http_host; "~^(?<first_host>[^,]*)" $first_host; }'
+                'map $http_x_forwarded_host $best_http_host { "" $this_host; "~^(?<first_host>[^,]*)" $first_host; }'
             )
             put(
                 'map $http_x_forwarded_port $pass_port { "" $own_port; default $http_x_forwarded_port; }'
@@ -129,7 +130,7 @@ class _Render:
             )
         else:
             put("map $scheme $pass_access_scheme { default $scheme; }")
-            put("map $http_host $best_http_host { default $http_host; }")
+            put("map $http_host $best_http_host { default $this_host; }")
             put("map $scheme $pass_port { default $own_port; }")
             put("map $server_port $www_port { default $server_port; }")
         put("map $scheme $own_port { https 443; default $server_port; }")

@@ -140,7 +140,8 @@ class NginxOracle:
 
     @staticmethod
     def _head(request: Request, number: str) -> bytes:
-        lines = [f"{request.method} {request.target} HTTP/1.1", f"Host: {request.host}"]
+        lines = [f"{request.method} {request.target} HTTP/1.{0 if request.http10 else 1}"]
+        lines += [f"Host: {request.host}"] if request.host else []
         lines += [f"{name}: {value}" for name, value in (*request.headers, (NUMBER, number))]
         body = b"x" * request.body
         if request.chunked:

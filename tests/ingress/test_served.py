@@ -10,7 +10,6 @@ import copy
 import re
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -40,10 +39,11 @@ from ingress.naive.access import external_of, needs_login
 from ingress.naive.annotations import Annotations
 from ingress.naive.client import name_of_host
 from ingress.naive.forwarding import IGNORED
-from ingress.naive.hosts import Location, Upstream
+from ingress.naive.hosts import Upstream
 from ingress.naive.matching import match, normalise
 from ingress.naive.objects import CONTROLLER
 from ingress.naive.objects import Objects as NaiveObjects
+from ingress.refused_checks import is_refused
 from ingress.standard_objects import standard_objects, tls_secret
 
 pytestmark = [
@@ -223,6 +223,8 @@ def _spec(request: Request) -> RequestSpec:
         headers=request.headers,
         source=request.peer,
         sni=request.sni,
+        http10=request.http10,
+        has_host=bool(request.host),
     )
 
 
@@ -347,21 +349,12 @@ class _Evaluator(Evaluator):
 
 def evaluate(objects: Objects) -> Evaluator:
     """An evaluator for which the locations that edgefast refuses are closed: the comparison asserts their 503."""
-    made = _Evaluator(objects)
+    made, plain = _Evaluator(objects), Evaluator(objects)
     for host in made.hosts.hosts.values():
         for one in host.locations:
-            if one.owner is not None and is_refused(one, made.objects):
+            if one.owner is not None and is_refused(one, host, plain):
                 one.owner = _Refused(one.owner.ingress, made.objects)
     return made
-
-
-def is_refused(location: Location, objects: NaiveObjects) -> bool:
-    """An auth-url with a variable in its host, outside no-auth-locations."""
-    external = external_of(location, objects)
-    listed = objects.setting("no-auth-locations", "/.well-known/acme-challenge").split(",")
-    if any(location.path.startswith(one) for one in listed):
-        return False
-    return external is not None and "$" in urlsplit(external.url).netloc
 
 
 HOW: dict[str, Any] = {
@@ -377,6 +370,18 @@ HOW: dict[str, Any] = {
 def test_no_difference(first: int) -> None:
     compared = compare(serve, range(first, first + 10), 100, **HOW)
     assert compared > 300
+
+
+def prepare_http10(request: Request) -> Request:
+    """Half of them have no Host."""
+    request = replace(prepare(request), http10=True)
+    return replace(request, host="", sni="") if len(request.target) % 2 else request
+
+
+@pytest.mark.parametrize("first", range(100, 120, 10))
+def test_no_difference_in_http10(first: int) -> None:
+    how = {**HOW, "prepare": prepare_http10}
+    assert compare(serve, range(first, first + 10), 100, **how) > 300
 
 
 def _served(annotations: dict[str, str], data: dict[str, str]) -> Answer:
@@ -437,11 +442,16 @@ def test_no_difference_over_many_sets(first: int) -> None:
 
 
 def _ingress(
-    name: str, host: str, path: str, annotations: dict[str, str] | None = None, **spec: Any
+    name: str,
+    host: str,
+    path: str,
+    annotations: dict[str, str] | None = None,
+    kind: str = "Prefix",
+    **spec: Any,
 ) -> dict[str, Any]:
     backend = {"service": {"name": "one", "port": {"number": 80}}}
     rule: dict[str, Any] = {
-        "http": {"paths": [{"path": path, "pathType": "Prefix", "backend": backend}]}
+        "http": {"paths": [{"path": path, "pathType": kind, "backend": backend}]}
     }
     if host:
         rule["host"] = host
@@ -477,6 +487,30 @@ SMALL: dict[str, tuple[list[dict[str, Any]], dict[str, str], tuple[str, str, dic
         ],
         {},
         ("a.test", "/dir", {}),
+    ),
+    "the app-root of a location that another one with the same expression hides": (
+        [
+            _ingress("a", "a.test", "/"),
+            _ingress("b", "a.test", "/", {"use-regex": "true", "app-root": "/app"}, kind="Exact"),
+        ],
+        {},
+        ("a.test", "/", {}),
+    ),
+    "the check of $host goes to the Service of another Ingress": (
+        [
+            _ingress("a", "a.test", "/", {"auth-url": "https://$host/oauth2/auth"}),
+            _ingress("b", "a.test", "/oauth2"),
+        ],
+        {},
+        ("a.test", "/x", {}),
+    ),
+    "the check of $host with access rules at its path closes the location": (
+        [
+            _ingress("a", "a.test", "/", {"auth-url": "https://$host/oauth2/auth"}),
+            _ingress("b", "a.test", "/oauth2", {"denylist-source-range": "10.0.0.0/8"}),
+        ],
+        {},
+        ("a.test", "/x", {}),
     ),
     "an auth-url that is not valid closes no-auth-locations": (
         [_ingress("a", "a.test", "/.well-known/acme-challenge", {"auth-url": "http:///x"})],

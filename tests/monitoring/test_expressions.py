@@ -78,6 +78,7 @@ LOOKED_UP = {
     "edgefast_resources_refused_total",
     "edgefast_retries_total",
     "edgefast_body_malformed_total",
+    "edgefast_http10_requests_total",
     "edgefast_bodies_not_gathered_total",
     "edgefast_pending_gave_way_total",
     "edgefast_health_checks_total",

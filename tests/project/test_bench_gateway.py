@@ -67,7 +67,7 @@ def test_a_run_without_losses(run: dict[str, Any], tmp_path: Path) -> None:
     del run["gateways"]["other"]
     whole = {**run, "scale": 1.0, "machine": "a CPU, 2 CPUs; load 0.40 at start"}
     text = write_report(tmp_path, whole)
-    assert "In no figure of this run by more than 5 %." in text
+    assert "edgefast loses in no figure of this run by more than 5 %." in text
     assert "**" not in text
 
 

@@ -81,7 +81,9 @@ def test_another_reader_finds_the_image_by_its_name(layout: Layout, tmp_path: Pa
     assert digest == found["Digest"] == layout.manifest["digest"]
     assert (found["Created"], found["Architecture"]) == (CREATED, "amd64")
     with tarfile.open(file) as archive:
-        index = json.load(archive.extractfile("index.json"))  # type: ignore[arg-type]
+        content = archive.extractfile("index.json")
+        assert content
+        index = json.load(content)
     assert index["manifests"][0]["annotations"] == dict.fromkeys(NAMES, name)
     copied = tmp_path / "copied"
     copy = ["skopeo", "copy", "--quiet", f"oci-archive:{file}:{name}", f"dir:{copied}"]

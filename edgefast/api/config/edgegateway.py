@@ -329,8 +329,8 @@ class GatewayIngress(Element, frozen=True, kw_only=True):
     additional_certificate: Annotated[
         IngressCertificate | None,
         Meta(
-            description="Secret with a second certificate for hosts without one, of another type of key: ECDSA beside RSA. Each client "
-            "gets the one that it supports."
+            description="Secret with a second certificate for hosts without one, with another key type (ECDSA beside RSA). Each client "
+            "gets the certificate that it supports."
         ),
     ] = None
     edge_proxy: Annotated[

@@ -98,7 +98,7 @@ class BackendTLS(Element, frozen=True, kw_only=True):
     ] = False
 
 
-#: Protocols that a Backend can name, with the words of an XBackend.
+#: Protocols that a Backend can name, in the spelling of XBackend.
 BackendProtocol = Literal["H2C"]
 
 
@@ -119,7 +119,7 @@ class BackendSpec(Element, frozen=True, kw_only=True):
         Meta(
             description="Protocol of requests of HTTPRoutes. H2C: HTTP/2 without TLS. Absent: HTTP/1.1; with "
             "tls, HTTP/2 if the endpoint supports it (ALPN). Requests of GRPCRoutes always use HTTP/2. "
-            "TCPRoutes, TLSRoutes and UDPRoutes to a Backend with a protocol are refused."
+            "edgefast refuses TCPRoutes, TLSRoutes and UDPRoutes to a Backend with a protocol."
         ),
     ] = None
     proxy_protocol: Annotated[

@@ -161,18 +161,20 @@ class ResponseBandwidth(Element, frozen=True, kw_only=True):
     limit: Annotated[
         BandwidthRate,
         Meta(
-            description="Rate of a response body, counted as the backend sends it. The bytes of one second can pass at once."
+            description="Rate of a response body, counted as the backend sends it. edgefast can send the bytes of one second at once."
         ),
     ]
     scope: Annotated[
         Literal["Response"],
         Meta(
-            description="Response: each response has a limit of its own. Responses never share a limit."
+            description="Response: each response has its own limit. Responses never share a limit."
         ),
     ]
     unlimited_bytes: Annotated[
         Size | None,
-        Meta(description="First bytes of a response without a limit, at most 1Ti. Absent: none."),
+        Meta(
+            description="Number of first bytes of a response that have no limit, at most 1Ti. Absent: 0."
+        ),
     ] = None
 
 

@@ -43,6 +43,32 @@ from edgefast.api.model.meta import ObjectMeta
 MAX_HEADERS = 128
 
 
+class ProxyHTTP10(Element, frozen=True, kw_only=True):
+    """Settings for HTTP/1.0 clients; ClientTrafficPolicy of Envoy Gateway uses the same name."""
+
+    enabled: Annotated[
+        bool | None,
+        Meta(description="Serves requests in HTTP/1.0. Absent: true."),
+    ] = None
+    default_host: Annotated[
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=253,
+                pattern=r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\Z",
+                extra=expects("a host name, such as www.example.com"),
+            ),
+        ]
+        | None,
+        Meta(
+            description="Host that listeners, routes and backends see for HTTP/1.0 requests without a Host header. "
+            "Absent: these requests get 400. A name that no listener or route has, such as _, "
+            "selects listeners and routes without a hostname."
+        ),
+    ] = None
+
+
 class ProxyHTTP(Element, frozen=True, kw_only=True):
     """Limits and timeouts of HTTP/1.1, with the effect of each limit."""
 
@@ -221,6 +247,10 @@ class ProxyHTTP(Element, frozen=True, kw_only=True):
             description='How a raw | { } ^ \\ " or backtick in the query, or | in the path, is handled: '
             "Allow forwards the query unchanged and the path with %7C, Reject answers 400."
         ),
+    ] = None
+    http10: Annotated[
+        ProxyHTTP10 | None,
+        Meta(description="Settings for HTTP/1.0 clients. Absent: their requests get 426."),
     ] = None
     underscores: Annotated[
         Literal["RejectRequest", "DropHeader", "Allow"] | None,

@@ -29,7 +29,7 @@ from edgefast.api.model.fields import (
     Resource,
     expects,
 )
-from edgefast.api.model.location_template import CHECK_PATH_PATTERN
+from edgefast.api.model.location_template import CHECK_PATH_LENGTH, CHECK_PATH_PATTERN
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.reference import BackendObjectReference, BackendRef
 
@@ -201,14 +201,14 @@ class ExtAuthHTTP(Element, frozen=True, kw_only=True):
         Annotated[
             str,
             Meta(
-                max_length=1024,
+                max_length=CHECK_PATH_LENGTH,
                 pattern=CHECK_PATH_PATTERN,
                 extra=expects("a path such as /verify?uri={escapedTarget}"),
             ),
         ]
         | None,
         Meta(
-            description="Replaces the request's path and query by a text with at most 8 variables: {method}, {scheme}, {host} (name in "
+            description="Replaces the request's path and query with a text with at most 8 variables: {method}, {scheme}, {host} (name in "
             "Host), {authority} (Host with its port), {target} (path and query as the client sent them), {escapedTarget} (as a value in "
             "a query), {path} and {query}."
         ),

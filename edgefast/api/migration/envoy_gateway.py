@@ -173,7 +173,7 @@ ENVOY_GATEWAY = Project(
                     "edgefast limits the bandwidth of responses only"
                 ),
                 "bandwidthLimit.response.responseTrailers": unsupported(
-                    "responses with a bandwidth limit get no trailers of edgefast"
+                    "edgefast adds no trailers to responses with a bandwidth limit"
                 ),
                 "healthCheck.active.healthCheckLog": supported(
                     "the log of the proxy names endpoints that fail their check, and that recover"
@@ -227,8 +227,9 @@ ENVOY_GATEWAY = Project(
                     "tls of a Gateway's listener (its options) and of the Gateway (frontend), for client certificates"
                 ),
                 "healthCheck": supported("a rule with an HTTPRouteFilter spec.directResponse"),
-                "http1": unsupported(
-                    "the rules for HTTP/1.1 have no settings (edgefast docs http1); HTTP/1.0 is answered 426"
+                "http1": supported(
+                    "EdgeProxy spec.http.http10; defaultHost is a host name and replaces useDefaultHost. The other rules "
+                    "for HTTP/1.1 have no settings (edgefast docs http1)"
                 ),
                 "http3": unsupported("edgefast does not support HTTP/3"),
                 "scheme": unsupported("x-forwarded-proto is the scheme of the client"),

@@ -200,8 +200,8 @@ OTHERS: Mapping[str, FieldMapping] = {
     "proxy-buffers-number": unsupported(_BUFFERS),
     "proxy-busy-buffers-size": unsupported(_BUFFERS),
     "proxy-max-temp-file-size": unsupported(_BUFFERS),
-    "limit-rate": supported(f"{_RATE}.limit, in bytes: 1 is 1Ki"),
-    "limit-rate-after": supported(f"{_RATE}.unlimitedBytes"),
+    "limit-rate": supported(f"{_RATE}.limit, with the unit Ki: 1 becomes 1Ki"),
+    "limit-rate-after": supported(f"{_RATE}.unlimitedBytes, with the unit Ki"),
     "http2-push-preload": unsupported("edgefast does not push; browsers no longer support it"),
     # Copies.
     "mirror-target": supported(

@@ -19,7 +19,6 @@ _EDGE_TARGETS = {
     for name in _TARGETS
 }
 _AUTH = "an authorization service (SecurityPolicy spec.extAuth)"
-_NO_HTTP10 = "HTTP/1.0 is answered 426"
 
 KGATEWAY = Project(
     title="kgateway",
@@ -92,8 +91,8 @@ KGATEWAY = Project(
                     "removes it"
                 ),
                 "preserveHttp1HeaderCase": unsupported("edgefast forwards header names unchanged"),
-                "acceptHttp10": unsupported(_NO_HTTP10),
-                "defaultHostForHttp10": unsupported(_NO_HTTP10),
+                "acceptHttp10": supported("EdgeProxy spec.http.http10"),
+                "defaultHostForHttp10": supported("EdgeProxy spec.http.http10.defaultHost"),
                 "earlyRequestHeaderModifier": unsupported(
                     "edgefast removes request headers that an authorization service sets"
                 ),

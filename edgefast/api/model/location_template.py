@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["CHECK_PATH_PATTERN", "CHECK_PATH_VARIABLES", "LOCATION_VARIABLES", "is_template"]
+__all__ = [
+    "CHECK_PATH_LENGTH",
+    "CHECK_PATH_PATTERN",
+    "CHECK_PATH_VARIABLES",
+    "LOCATION_VARIABLES",
+    "is_template",
+]
 
 #: Variables of a template.
 LOCATION_VARIABLES = ("authority", "escapedTarget", "host", "path", "query", "scheme", "target")
-#: Variables of the path of a check, and most of them in one path.
+#: Variables of the path of a check, and the maximum of them in one path.
 CHECK_PATH_VARIABLES = (
     "authority",
     "escapedTarget",
@@ -25,6 +31,8 @@ CHECK_PATH_VARIABLES = (
 )
 _MOST = 8
 _CHECK_TEXT = r"(?:[-A-Za-z0-9._~!$&'()*+,;=:@?/]|[%][0-9a-fA-F]{2})*"
+#: Bytes of the path and query of a check, before variables are replaced.
+CHECK_PATH_LENGTH = 1024
 #: The path and query of a check; its first byte is a slash.
 CHECK_PATH_PATTERN = (
     rf"^/{_CHECK_TEXT}(?:\{{(?:{'|'.join(CHECK_PATH_VARIABLES)})\}}{_CHECK_TEXT}){{0,{_MOST}}}\Z"

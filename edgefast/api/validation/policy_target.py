@@ -63,8 +63,8 @@ def check_security_targets(spec: SecurityPolicySpec) -> Iterable[Violation]:
     + " || (has(self.timeout) && has(self.timeout.http) && ("
     + " || ".join(f"has(self.timeout.http.{name})" for name in _TIMES_OF_REQUESTS.values())
     + ")))",
-    message="requestBuffer, faultInjection, compressor, responseOverride, sessionPersistence, requestTimeout and streamIdleTimeout are not for Services, "
-    "Backends and XBackends",
+    message=", ".join((*_OF_REQUESTS.values(), *_TIMES_OF_REQUESTS.values()))
+    + " do not apply to Services, Backends and XBackends",
 )
 def check_backend_leaves(spec: BackendTrafficPolicySpec) -> Iterable[Violation]:
     """What is settled before a request has a backend cannot be the backend's."""

@@ -6,6 +6,7 @@ cdef class Inbound(Session):
         Peer peer
         bytes protocol          # as logs call it
         bint is_http2           # the request came in HTTP/2
+        bint is_http10          # ... in HTTP/1.0
         bint write_paused       # the client takes no more for now: what comes from the backend has to wait
         bint handing            # bytes of the request are being handed over; more may follow before the call that does it returns
         bint defers             # ... and may take it back: no backend is asked before that

@@ -6,6 +6,7 @@ cdef class ParserCheck:
         object feed                 # its methods, bound once
         object should_keep_alive
         object get_word             # of a request's head its method, of an answer's its status
+        object get_version
         bint complete       # the parser saw the end of the message
         bint keep_alive     # what the parser made of version and Connection
         bint in_head        # what is being read

@@ -47,6 +47,7 @@ cdef class ParserCheck:
         self.feed = self.parser.feed_data
         self.should_keep_alive = self.parser.should_keep_alive
         self.get_word = self.parser.get_method if request else self.parser.get_status_code
+        self.get_version = self.parser.get_http_version
 
     def on_message_complete(self):
         self.complete = True
@@ -63,7 +64,7 @@ cdef class ParserCheck:
 
     cdef void detach(self) noexcept:
         """Not to be used again: the parser holds our bound method, so the circle is opened here and not by the collector."""
-        self.parser = self.feed = self.should_keep_alive = self.get_word = None
+        self.parser = self.feed = self.should_keep_alive = self.get_word = self.get_version = None
 
     cdef int head(self, const uint8_t *data, size_t n, const ef_head *head, bint no_body) except -1:
         """Read a head. 1: agrees and can go on with the body (or the message is complete). 2: agrees, but the parser cannot
@@ -83,6 +84,7 @@ cdef class ParserCheck:
             if (
                 <uint32_t>PyBytes_GET_SIZE(method) != head.method_len
                 or memcmp(PyBytes_AS_STRING(method), data + head.method_off, head.method_len) != 0
+                or self.get_version() != ("1.1" if head.version_minor else "1.0")
             ):
                 return 0
         else:

@@ -1,7 +1,8 @@
 # Responder: writes answers to a client's connection: the proxy's own, and the backend's as it comes.
 #
 # In: the answer of an exchange. Out: HTTP/1.1 heads and framed bodies, gathered into one write per read of the backend. It reads nothing;
-# H1Server is its other half.
+# H1Server is its other half. A client of HTTP/1.0 gets the status line of HTTP/1.1 (RFC 9110 2.5), but nothing that came with it: no chunks,
+# trailers or 1xx. A body without a length ends with its connection.
 
 cdef dict STATUS_LINES = {}
 # What RFC 9110 calls them now, whatever Python this is.
@@ -22,6 +23,7 @@ cdef bytes status_line(int status):
 
 
 cdef bytes HTTP_1_1 = b"HTTP/1.1"
+cdef bytes HTTP_1_0 = b"HTTP/1.0"
 
 
 cdef bint needs_length(unsigned method, ef_head *head) noexcept:
@@ -47,11 +49,13 @@ cdef class H1Responder(Inbound):
         parts = [status_line(status), first_lines(self.engine, ex), lines]
         if self.closing:
             parts.append(b"connection: close, upgrade\r\n" if status == 426 else b"connection: close\r\n")
+        elif self.is_http10:
+            parts.append(b"connection: keep-alive\r\n")
         if body:
             parts.append(b"%bcontent-length: %d\r\n\r\n" % (type_line(lines), len(body)))
             if not is_head:
                 parts.append(body)
-        elif status == 429:
+        elif status == 429 and not self.is_http10:
             parts.append(b"transfer-encoding: chunked\r\n\r\n" if is_head else b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n")
         elif status == 204 or status == 304:
             parts.append(b"\r\n")
@@ -73,6 +77,8 @@ cdef class H1Responder(Inbound):
 
     cdef int response_info(self, const uint8_t *base, ef_head *head) except -1:
         cdef Out *out = &self.engine.out
+        if self.is_http10:  # it may take it for the answer (RFC 9110 15.2)
+            return 0
         self.response_flush()
         out.size = 0
         out_reserve(out, head.head_len + 64)
@@ -91,6 +97,10 @@ cdef class H1Responder(Inbound):
         cdef Out *out = &engine.out
         cdef uint16_t i
         self.chunked_response = head.body == EF_BODY_CHUNKED or head.body == EF_BODY_EOF
+        if self.chunked_response and self.is_http10:
+            self.chunked_response = False
+            self.closing = True
+            self.connection.body_end = BODY_RUNS
         if engine.draining:
             self.closing = True
         self.wants_continue = False
@@ -111,6 +121,8 @@ cdef class H1Responder(Inbound):
                 out_raw(out, <const char *>b"content-length: 0\r\n", 19)
             if self.closing:
                 out_raw(out, <const char *>b"connection: close\r\n", 19)
+            elif self.is_http10:
+                out_raw(out, <const char *>b"connection: keep-alive\r\n", 24)
         out_raw(out, <const char *>b"\r\n", 2)
         if self.port.log_wants_answer:
             self.engine.observer.keep_answer(ex, out.data, out.size)
@@ -144,6 +156,8 @@ cdef class H1Responder(Inbound):
         if self.chunked_response:
             self.engine.gather.add_last_chunk(self.connection)
             self.chunked_response = False
+        if self.connection.body_end == BODY_RUNS:
+            self.connection.body_end = BODY_GIVEN
         self.connection.end_follows = self.closing
         return self.engine.gather.flush(self.connection)
 
@@ -211,6 +225,8 @@ cdef class H1Responder(Inbound):
         cdef Connection connection = self.connection
         if connection.closed:
             return 0
+        if connection.body_end == BODY_RUNS:
+            return connection.shut(True)
         self.state = D_DISCARD
         self.discarded = 0
         connection.resume()

@@ -38,6 +38,7 @@ cdef class H1Server(H1Responder):
         bint head_method        # the request in flight is a HEAD
 
     cdef ssize_t on_head(self, const uint8_t *data, size_t n) except -1
+    cdef const uint8_t *add_host(self, const uint8_t *data, ef_head *head) except? NULL
     cdef ssize_t on_chunks(self, const uint8_t *data, size_t n) except -1
     cdef int on_body(self, iovec *iov, int n, size_t total, int64_t left) except -1
     cdef int on_request_end(self) except -1

@@ -145,6 +145,7 @@ cdef class H1Server(H1Responder):
         cdef uint64_t digest
         cdef int decision = 1
         cdef Exchange ex
+        cdef const uint8_t *sent = data
         if self.requests == 0 and head == NULL and n and (data[0] == c"P" or self.peer.tls) and self.engine.http2.may_switch(self, data, n):
             return 0
         if head == NULL:
@@ -164,13 +165,17 @@ cdef class H1Server(H1Responder):
         if head.absolute_scheme and (head.absolute_scheme == 2) != self.peer.tls:
             self.refuse(400, "the target's scheme is not the connection's")
             return 0
+        if head.host_len == 0:
+            data = self.add_host(sent, head)
+            if data == NULL:
+                return 0
         if not self.port.listeners:
             move_session(self)
         self.port.approach(data + head.host_off, head.host_len)
-        digest = hash_request(data, length, head)
+        digest = hash_request(sent, length, head)
         if digest == 0 or digest != self.agreed_head:
             self.parser_check = request_parser_check(engine)
-            decision = self.parser_check.head(data, length, head, False)
+            decision = self.parser_check.head(sent, length, head, False)
             self.agreed_head = digest if decision == 1 else 0
         if decision == 0:
             engine.count(G_PARSER_DISAGREEMENTS)
@@ -198,6 +203,11 @@ cdef class H1Server(H1Responder):
             self.parser_check = None
         self.port.approach_host()
         self.head_method = head.method == EF_M_HEAD
+        if self.is_http10 == head.version_minor:  # not the version of the request before
+            self.is_http10 = not self.is_http10
+            self.protocol = HTTP_1_0 if self.is_http10 else HTTP_1_1
+        if self.is_http10:
+            engine.count(G_HTTP10_REQUESTS)
         self.requests += 1
         if not head.keep_alive or self.requests >= self.port.settings.max_requests or engine.draining:
             self.closing = True
@@ -212,6 +222,21 @@ cdef class H1Server(H1Responder):
         if self.state == D_WAIT and self.exchange is ex:
             ex.request_end()
         return length
+
+    cdef const uint8_t *add_host(self, const uint8_t *data, ef_head *head) except? NULL:
+        """Return an HTTP/1.0 head with the Host that it lacked, scanned again, or NULL after a refusal. The offsets of method and target are the same."""
+        cdef Engine engine = self.engine
+        cdef bytes host = self.port.settings.default_host
+        cdef Out *out = &engine.host_head
+        out.size = 0
+        out_reserve(out, head.head_len + max(<size_t>head.authority_len, <size_t>PyBytes_GET_SIZE(host)) + EF_HOST_LINE)
+        out.size = ef_head_add_host(head, data, <const uint8_t *>PyBytes_AS_STRING(host), PyBytes_GET_SIZE(host), out.data)
+        ef_head_reset(head)
+        if ef_head_scan_request(head, &self.port.settings.request_limits, out.data, out.size) < 0:
+            engine.count(G_HEAD_REFUSED + head.error - 1)
+            self.refuse(head.status, ef_head_error_text(head.error))
+            return NULL
+        return out.data
 
     cdef ssize_t on_chunks(self, const uint8_t *data, size_t n) except -1:
         """Chunked body: all data of this read goes on as one piece."""
@@ -363,9 +388,9 @@ cdef class H1Server(H1Responder):
         return 0
 
     cdef int stop(self, bint abort) except -1:
-        if abort or self.exchange is None:
-            return self.connection.shut(abort)
-        return 0
+        if abort:
+            return self.connection.shut(True)
+        return self.connection.shut(False) if self.exchange is None else 0
 
     # --- answers ---------------------------------------------------------------------------------------------------
 

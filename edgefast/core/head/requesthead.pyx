@@ -82,12 +82,19 @@ cdef int write_request_head(
     if ex.trace is not None:
         ex.engine.observer.write_trace(ex.trace, out, ops)
     out_reserve(out, 256 + PyBytes_GET_SIZE(ex.settings.via) + (PyBytes_GET_SIZE(ops.append) if ops is not None else 0))
-    out_bytes(out, without(ex.settings.via_2 if ex.down.is_http2 else ex.settings.via, ops))
+    out_bytes(out, without(via_line(ex), ops))
     if ops is not None:
         out_bytes(out, ops.append)
     if ex.upgrade and upgrade != NULL:
         ex.asked = base[upgrade.val_off:upgrade.val_off + upgrade.val_len]
     return 0
+
+
+cdef inline bytes via_line(Exchange ex):
+    """With the version that the request came in (RFC 9110 7.6.3)."""
+    if ex.down.is_http2:
+        return ex.settings.via_2
+    return ex.settings.via_0 if ex.down.is_http10 else ex.settings.via
 
 
 cdef int take_request_id(Exchange ex, const uint8_t *base, const ef_span *sent, bint internal) except -1:

@@ -1,5 +1,11 @@
 # Connection: one connection of any protocol.
 
+cdef enum BodyEnd:
+    BODY_FRAMED = 0     # nothing: a message has its own end
+    BODY_RUNS = 1       # that a body which goes on is complete
+    BODY_GIVEN = 2      # that a body is complete, which it is as soon as all bytes are sent
+
+
 cdef class Connection(Outgoing):
     cdef:
         ConnectCallback connect_callback           # who waits for it to be open; None: nobody
@@ -14,11 +20,14 @@ cdef class Connection(Outgoing):
         bint rests              # it is read again in a turn to come
         bint again              # `received` follows for what is pending
         bint calls_session      # on_turn_end is the session's wish
+        BodyEnd body_end        # what an orderly end would tell the peer
         ByteQueue pending       # bytes received and not consumed
 
     # life
     cdef int start(self, Reactor reactor, int fd, Session session, Watched before) except -1
     cdef int shut(self, bint abort) except -1
+    cdef int reset(self) except -1
+    cdef void reset_at_close(self) noexcept
     # bytes in
     cdef int pause(self) except -1
     cdef int resume(self) except -1

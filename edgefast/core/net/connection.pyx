@@ -65,6 +65,8 @@ cdef class Connection(Outgoing):
         self.error = error
         self.reactor.wheel.disarm(self)
         if self.fd >= 0:
+            if self.body_end == BODY_RUNS or (self.body_end == BODY_GIVEN and self.unsent()):
+                self.reset_at_close()
             self.reactor.unwatch(self, True)
             close(self.fd)
             self.fd = -1
@@ -87,6 +89,18 @@ cdef class Connection(Outgoing):
             self.stalls = 0
             self.watch_flush()
         return self.update()
+
+    cdef int reset(self) except -1:
+        """Close at once with a reset: the peer does not take it for an orderly end, and may lose unread data."""
+        self.reset_at_close()
+        return self.shut(True)
+
+    cdef void reset_at_close(self) noexcept:
+        cdef linger_t linger
+        if self.fd >= 0:
+            linger.l_onoff = 1
+            linger.l_linger = 0
+            setsockopt(self.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger))
 
     cdef int part(self) except -1:
         """Everything is sent: the last word of the wire, and the end, when that is sent, too."""

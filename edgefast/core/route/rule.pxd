@@ -37,7 +37,8 @@ cdef class HttpSettings:
         uint32_t max_requests
         int escaped_slashes     # 0 redirect, 1 keep, 2 reject
         int path_parameters     # PARAMETERS_* of exchange/target.pyx
-        bytes via, via_2        # b"via: ...\r\n" of messages that came in HTTP/1.1, and in HTTP/2, or b""
+        bytes via, via_0, via_2 # b"via: ...\r\n" of messages that came in HTTP/1.1, in HTTP/1.0 and in HTTP/2, or b""
+        bytes default_host      # Host of HTTP/1.0 requests without one, or b""
         uint32_t trusted_hops
         InetRange *trusted      # networks whose x-forwarded-for is believed
         int n_trusted

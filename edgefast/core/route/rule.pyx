@@ -17,6 +17,9 @@ cdef class HttpSettings:
         self.response_limits.underscore = EF_UNDERSCORE_ALLOW
         self.request_limits.raw = {"Reject": EF_RAW_REJECT, "Allow": EF_RAW_ALLOW}[spec.raw_characters]
         self.response_limits.raw = EF_RAW_REJECT  # a response has no target
+        self.default_host = spec.http10_host.encode()
+        self.request_limits.http10 = EF_HTTP10_REJECT if not spec.http10 else EF_HTTP10_ALLOW if spec.http10_host else EF_HTTP10_WITH_HOST
+        self.response_limits.http10 = EF_HTTP10_REJECT  # the version of a response is not limited
         self.drop_flags = EF_SPAN_HOP | EF_SPAN_NOMINATED | (EF_SPAN_UNDERSCORE if spec.underscores == "Drop" else 0)
         self.body_size = spec.body_size
         self.buffer_bytes = spec.buffer_bytes
@@ -59,6 +62,7 @@ cdef class HttpSettings:
         self.escaped_slashes = {"UnescapeAndRedirect": 0, "KeepUnchanged": 1, "Reject": 2}[spec.escaped_slashes]
         self.path_parameters = {"keep": PARAMETERS_KEEP, "strip": PARAMETERS_STRIP, "reject": PARAMETERS_REJECT}[spec.path_parameters]
         self.via = b"via: 1.1 %b\r\n" % spec.via.encode() if spec.via else b""
+        self.via_0 = b"via: 1.0 %b\r\n" % spec.via.encode() if spec.via else b""
         self.via_2 = b"via: 2.0 %b\r\n" % spec.via.encode() if spec.via else b""
         self.trusted_hops = spec.client_address.trusted_hops
         self.trusted = inet_ranges(spec.client_address.trusted_cidrs)

@@ -8,13 +8,9 @@
 
 cdef int reset_connection(Connection connection) except -1:
     """Close at once, and say by a reset that it was no orderly end."""
-    cdef linger_t linger
     if connection is None or connection.fd < 0:
         return 0
-    linger.l_onoff = 1
-    linger.l_linger = 0
-    setsockopt(connection.fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger))
-    return connection.shut(True)
+    return connection.reset()
 
 
 cdef class TcpProxy(Timer):

@@ -71,11 +71,16 @@ cdef class LimitedResponse(Timer):
         """Read no more of the backend, and go on when there are tokens for the next step."""
         cdef Bandwidth bandwidth = self.bandwidth
         cdef int64_t wanted = min(<int64_t>(self.kept.size - self.sent), max(bandwidth.burst // BANDWIDTH_STEPS, 1)) - self.tokens
+        cdef int64_t at = self.ex.engine.wheel.now + max(wanted, 0) * bandwidth.period // bandwidth.amount + 1
         if self.ex.up is not None:
             self.ex.up.pause()
-        return self.ex.engine.wheel.arm(self, self.ex.engine.wheel.now + max(wanted, 0) * bandwidth.period // bandwidth.amount + 1)
+        if self.ex.idle_deadline:  # it waits on purpose
+            self.ex.idle_deadline = max(self.ex.idle_deadline, at + self.ex.idle_timeout)
+        return self.ex.engine.wheel.arm(self, at)
 
     cdef int put_trailers(self, const uint8_t *lines, size_t n) except -1:
+        if self.ex.grpc:
+            note_grpc_trailers(self.ex, lines, n)  # the endpoint is judged when its answer is here, not when the client has it
         out_reserve(&self.trailers, n)
         out_raw(&self.trailers, lines, n)
         return 0
@@ -112,7 +117,8 @@ cdef class LimitedResponse(Timer):
                 return 0
         if self.sent < self.kept.size:
             return 0 if ex.down.write_paused else self.wait()
-        self.kept.size = self.sent = 0
+        out_free(&self.kept)
+        self.sent = 0
         if self.ended:
             if self.trailers.size:
                 relay_trailers(ex, self.trailers.data, self.trailers.size)

@@ -1,6 +1,6 @@
 """Explained: GET /explain of the admin server: why a request would get its answer from this proxy now.
 
-In: method, url, headers (lines), source, sni and most as query fields.
+In: method, url, headers (lines), source, sni, http10 and most as query fields.
 Out: the documented JSON of docs/guides/explain.md. The proxy computes it itself because matches may
 compare credentials, which its answers never contain. One explanation runs at a time, in a thread.
 Must never: send a request.
@@ -45,7 +45,7 @@ class Explained:
         if not (most.isascii() and most.isdecimal() and len(most) < 10):
             return Reply(400, b"most is no number\n")
         try:
-            spec = read_form(*words)
+            spec = read_form(*words, http10=query.get("http10") == "true")
         except RequestSpecError as error:
             return Reply(400, f"{error}\n".encode())
         try:

@@ -232,8 +232,7 @@ def _resolve_own(
     if wrong:
         report.follow(report.unresolve(path, "InvalidBackendRef", wrong))
         return None
-    special = backend.spec.proxy_protocol or spoken in ("stream", "raw", "udp")
-    if special and (message := _check_own(backend, named, spoken)):
+    if message := _check_own(backend, named, spoken):
         report.unresolve(f"{path}.name", "UnsupportedValue", message)
         return None
     return cluster

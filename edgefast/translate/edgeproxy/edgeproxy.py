@@ -226,7 +226,7 @@ def _check_ceilings(http: ProxyHTTP, report: Report) -> None:
 
 
 def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
-    """Translate a merged spec (no field of `http` but bodySize and via is absent then)."""
+    """Translate a merged spec (no field of `http` but bodySize, http10 and via is absent then)."""
     http, client, limits = spec.http, spec.client_address, spec.rate_limit
     assert http and spec.http2 and spec.grpc and client and limits
     return ir.HttpSettings(
@@ -259,6 +259,8 @@ def translate_http(spec: EdgeProxySpec) -> ir.HttpSettings:
         escaped_slashes=_known(http.escaped_slashes, _SLASHES),
         path_parameters=_known(http.path_parameters, _PARAMETERS),
         raw_characters=_known(http.raw_characters, _RAW),
+        http10=http.http10 is not None and http.http10.enabled is not False,
+        http10_host=(http.http10.default_host or "").lower() if http.http10 is not None else "",
         underscores=_UNDERSCORES.get(http.underscores or "", "Reject"),
         via=http.via or "",
         client_address=ir.ClientAddress(

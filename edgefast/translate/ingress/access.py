@@ -24,7 +24,14 @@ from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.origin import MARK
 from edgefast.api.model.reference import SecretObjectReference
 from edgefast.diagnostics.reasons.word import Word
-from edgefast.translate.ingress.auth_url import AuthCheck, AuthUrl, translate_auth_url
+from edgefast.translate.ingress.auth_url import (
+    AuthCheck,
+    AuthUrl,
+    FindAuthTarget,
+    RequestHost,
+    asks_request_host,
+    translate_auth_url,
+)
 from edgefast.translate.ingress.configmap import Globals, Note
 from edgefast.translate.ingress.lookup import Lookup
 from edgefast.translate.ingress.servers import Source
@@ -43,11 +50,14 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     secret: Secret | None = None  # made for `basic`
     check: AuthCheck | None = None  # auth-url
     closed: str = ""  # the annotation for which the locations answer 503
+    of_host: bool = False  # the check is of one host of the Ingress
     notes: tuple[Note, ...] = ()
 
 
-def find_access(source: Source, settings: Globals, lookup: Lookup) -> Access:
-    """Return the access rules of an Ingress."""
+def find_access(
+    source: Source, settings: Globals, lookup: Lookup, find_target: FindAuthTarget
+) -> Access:
+    """Return the access rules of an Ingress, without a check that differs between its hosts (`add_host_check`)."""
     annotations = source.annotations
     allow, deny = annotations.allow, annotations.deny
     if not allow and not deny:
@@ -64,13 +74,29 @@ def find_access(source: Source, settings: Globals, lookup: Lookup) -> Access:
             message = f"more than {_RULES * _RANGES} ranges; its locations answer 503"
             return Access(closed=name, notes=(Note(name=name, message=message, error=True),))
     access = Access() if annotations.basic is None else _find_users(source, lookup)
-    if annotations.auth is not None:
-        access = _add_check(access, annotations.auth, source, lookup)
+    if annotations.auth is not None and not asks_request_host(annotations.auth):
+        check = translate_auth_url(annotations.auth, source.namespace, lookup, find_target)
+        access = _add_check(access, annotations.auth, check)
     return msgspec.structs.replace(access, authorization=authorization)
 
 
-def _add_check(access: Access, found: AuthUrl, source: Source, lookup: Lookup) -> Access:
-    check = translate_auth_url(found, source.namespace, lookup)
+def add_host_check(
+    access: Access,
+    source: Source,
+    lookup: Lookup,
+    find_target: FindAuthTarget,
+    host: RequestHost,
+) -> Access:
+    """Return the access rules of an Ingress for one of its hosts, with the notes of this host alone."""
+    found = source.annotations.auth
+    if found is None or not asks_request_host(found):
+        return access
+    check = translate_auth_url(found, source.namespace, lookup, find_target, host)
+    access = msgspec.structs.replace(access, of_host=True, notes=())
+    return _add_check(access, found, check)
+
+
+def _add_check(access: Access, found: AuthUrl, check: AuthCheck) -> Access:
     if check.wrong:
         message = f"{check.wrong}; its locations answer 503"
         note = _note_check(found, message, reason=check.reason, error=True)

@@ -3,7 +3,8 @@
 In: Ingresses with their annotations, what changed, the previous objects. Out: `IngressObjects`. `assemble` makes everything, `step`
 what a few changed Ingresses and objects lead to: the hosts of the changed Ingresses, and all Ingresses that name these hosts. A
 host depends on others by canaries, by aliases and names with or without www, by Services with TLS (`HostDependencies`), and by
-wildcard hosts. Where such a dependency may change, `step` returns None.
+wildcard hosts. Where such a dependency may change, `step` returns None. A host also depends on those that its auth-url names; `step`
+makes both.
 Must never: return from `step` what `assemble` would not return.
 """
 
@@ -18,7 +19,9 @@ from edgefast.api.edge.edgeproxy import EdgeProxySpec
 from edgefast.api.model.origin import Origin
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.collections.sorted_map import EMPTY, Draft, SortedMap
-from edgefast.translate.ingress.access import Access, find_access
+from edgefast.translate.ingress.access import Access, add_host_check, find_access
+from edgefast.translate.ingress.auth_location import AuthLocations
+from edgefast.translate.ingress.auth_url import FindAuthTarget, RequestHost, named_host
 from edgefast.translate.ingress.backends import (
     ENCRYPTED_PROTOCOLS,
     ServicePortKey,
@@ -31,7 +34,7 @@ from edgefast.translate.ingress.emit_policies import emit_policies
 from edgefast.translate.ingress.emitter import Grant, Made
 from edgefast.translate.ingress.findings import Findings
 from edgefast.translate.ingress.grants import emit_grants
-from edgefast.translate.ingress.lookup import ALL, Fact, LookupIndex, Owner
+from edgefast.translate.ingress.lookup import ALL, Fact, Lookup, LookupIndex, Owner, host_fact
 from edgefast.translate.ingress.names import NoOthers, Others, TlsListener, find_names
 from edgefast.translate.ingress.sections import Sections
 from edgefast.translate.ingress.servers import (
@@ -138,6 +141,8 @@ def step(
 ) -> IngressObjects | None:
     """Make what changed Ingresses and owners of changed facts lead to; None: everything has to be made."""
     hosts = _find_hosts(sources, changed, owners)
+    asking = {one for host in hosts for one in before.readers.get(host_fact(host), ())}
+    hosts |= _find_hosts(sources, {}, asking)
     by_host = before.by_host.edit()
     for key, (was, now) in changed.items():
         for host in _served_hosts(was):
@@ -148,8 +153,7 @@ def step(
         if not by_host.get(host, frozenset((("", ""),))):
             del by_host[host]
     index = by_host.done()
-    keys = {key for host in hosts for key in index.get(host, ())}
-    served = {key: sources[key] for key in keys}
+    served = _find_served(sources, hosts, index)
     if _has_dependents(hosts, changed, served.values(), before.dependencies):
         return None
     lookups = LookupIndex(context.snapshot, context.settings.ingress.assumed_certificates)
@@ -175,6 +179,22 @@ def _find_hosts(
         namespace, _, ingress = name.partition("/")
         hosts.update(_served_hosts(sources.get((namespace, ingress))))
     return hosts
+
+
+def _find_served(
+    sources: Mapping[Key, Source], hosts: set[str], by_host: Mapping[str, frozenset[Key]]
+) -> dict[Key, Source]:
+    """Return the Ingresses of hosts; add the hosts that their auth-urls name, with their Ingresses."""
+    served: dict[Key, Source] = {}
+    more: set[str] = hosts
+    while more:
+        found = {key: sources[key] for host in more for key in by_host.get(host, ())}
+        served.update(found)
+        auths = (one.annotations.auth for one in found.values())
+        named = {named_host(one) for one in auths if one is not None}
+        more = {one for one in named if one in by_host} - hosts
+        hosts |= more
+    return served
 
 
 def _has_dependents(
@@ -297,6 +317,7 @@ class _Work:
         self._others = others
         self._changed = changed
         self._access: dict[Source, Access] = {}
+        self._host_access: dict[tuple[Source, str], Access] = {}
 
     def run(self, *, whole: bool) -> IngressObjects | None:
         settings, before = self._settings, self._before
@@ -370,16 +391,32 @@ class _Work:
             self._context.globals_,
             lookup,
             ports,
-            self._find_access,
+            lambda source: self._find_host_access(source, server, lookup),
             self._before.speaks_tls,
         )
         return emit_host(server, names, findings, sections, self._settings)
 
+    def _find_host_access(self, source: Source, server: Server, lookup: Lookup) -> Access:
+        key = (source, server.host)
+        if key not in self._host_access:
+            host = RequestHost(name=server.host, aliases=bool(server.aliases))
+            access, find_target = self._find_access(source), self._find_target(lookup)
+            self._host_access[key] = add_host_check(access, source, lookup, find_target, host)
+        return self._host_access[key]
+
     def _find_access(self, source: Source) -> Access:
         if source not in self._access:
             lookup = self._lookups.of("Ingress", _name(source))
-            self._access[source] = find_access(source, self._context.globals_, lookup)
+            self._access[source] = find_access(
+                source, self._context.globals_, lookup, self._find_target(lookup)
+            )
         return self._access[source]
+
+    def _find_target(self, lookup: Lookup) -> FindAuthTarget:
+        """Return what finds the Services behind auth-urls."""
+        settings, speaks_tls = self._context.globals_, self._before.speaks_tls
+        found = AuthLocations(self._servers, self._others, settings, lookup, speaks_tls)
+        return found.find
 
     def _make_policies(
         self, hosts: SortedMap[str, HostMade], *, whole: bool

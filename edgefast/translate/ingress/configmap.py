@@ -20,6 +20,9 @@ from edgefast.translate.ingress.values import is_bool, is_integer, read_range
 #: The ConfigMap that the charts of ingress-nginx install.
 DEFAULT_NAME = "ingress-nginx-controller"
 
+#: KiB: the most of limit-rate and limit-rate-after, as in a BackendTrafficPolicy.
+MOST_RATE = 1 << 30
+
 _ACME = "/.well-known/acme-challenge"
 _MIB = 1024 * 1024
 
@@ -211,8 +214,8 @@ class _Reader:
             send_timeout=self._number("proxy-send-timeout", plain.send_timeout),
             tries=self._number("proxy-next-upstream-tries", plain.tries),
             retry_timeout=self._number("proxy-next-upstream-timeout", plain.retry_timeout),
-            rate=self._number("limit-rate", plain.rate),
-            rate_after=self._number("limit-rate-after", plain.rate_after),
+            rate=min(self._number("limit-rate", plain.rate), MOST_RATE),
+            rate_after=min(self._number("limit-rate-after", plain.rate_after), MOST_RATE),
             load_balance=self._text("load-balance", plain.load_balance),
             forwarded_headers=forwarded,
             forwarded_address=self._flag("enable-real-ip", plain.forwarded_address) or forwarded,

@@ -16,7 +16,7 @@ import msgspec
 from edgefast.api.edge.backendtrafficpolicy import (
     BackendTrafficPolicy,
 )
-from edgefast.api.edge.edgeproxy import EdgeProxy, EdgeProxySpec
+from edgefast.api.edge.edgeproxy import EdgeProxy, EdgeProxySpec, ProxyHTTP, ProxyHTTP10
 from edgefast.api.edge.edgeproxy_headers import ForwardedHeader, ProxyHeaders
 from edgefast.api.edge.edgeproxy_protocols import ProxyClientAddress
 from edgefast.api.edge.httproutefilter import HTTPRouteFilter as EdgeFilter
@@ -51,6 +51,7 @@ from edgefast.api.model.reference import (
 )
 from edgefast.api.snapshot import Key
 from edgefast.diagnostics.problem import ObjectRef
+from edgefast.translate.ingress.auth_url import AuthCheck
 from edgefast.translate.ingress.backend_tls import make_tls_policy
 from edgefast.translate.ingress.client_tls import ClientTls
 from edgefast.translate.ingress.configmap import Globals, Note
@@ -84,6 +85,8 @@ _HOSTNAMES = 16
 _TRUSTED = 256
 #: Tries of a request in place of "no limit".
 _TRIES = 17
+#: $host of a request without Host: the server_name of the server without a host. No Ingress can have this host.
+_NO_HOST = "_"
 
 
 class HostMade(Made, frozen=True, kw_only=True, eq=False):
@@ -95,6 +98,7 @@ class HostMade(Made, frozen=True, kw_only=True, eq=False):
     guarded: tuple[tuple[Source, Guard, str], ...] = ()  # routes with access rules
     limited: tuple[Source, ...] = ()  # Ingresses with limits that rules here use
     paged: tuple[tuple[Source, Page, str], ...] = ()  # routes with error pages
+    checks: Mapping[Source, AuthCheck] = {}  # of auth-url, by Ingress, that are of this host alone
     notes: tuple[tuple[Source, Note], ...] = ()
 
 
@@ -117,7 +121,7 @@ class _GatewayEmitter(Emitter):
         self, listeners: Mapping[str, TlsListener], sections: Sections, proxy: EdgeProxySpec
     ) -> Made:
         space = self._settings.namespace
-        proxy = msgspec.structs.replace(proxy, merge_gateways=True)
+        proxy = _serve_http10(msgspec.structs.replace(proxy, merge_gateways=True))
         if self._globals.forwarded_address:
             trusted = ProxyClientAddress(trusted_cidrs=self._globals.real_ip[:_TRUSTED])
             proxy = msgspec.structs.replace(proxy, client_address=trusted)
@@ -227,6 +231,15 @@ class _GatewayEmitter(Emitter):
             self._add(policy, Origin(ingress=None))
 
 
+def _serve_http10(proxy: EdgeProxySpec) -> EdgeProxySpec:
+    """Return the settings with HTTP/1.0 enabled where they do not set it, as in nginx."""
+    http = proxy.http or ProxyHTTP()
+    http10 = http.http10 or ProxyHTTP10()
+    http10 = msgspec.structs.replace(http10, default_host=http10.default_host or _NO_HOST)
+    http = msgspec.structs.replace(http, http10=http10)
+    return msgspec.structs.replace(proxy, http=http)
+
+
 # --- hosts ---
 
 
@@ -275,6 +288,7 @@ class _HostEmitter(Emitter):
             guarded=tuple(self._guarded),
             limited=tuple(self._limited),
             paged=tuple(self._paged),
+            checks=dict(self._findings.checks),
             notes=tuple(notes),
         )
 

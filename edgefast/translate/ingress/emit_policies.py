@@ -8,6 +8,7 @@ Must never: leave out a policy of a route with access rules.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -21,6 +22,7 @@ from edgefast.api.edge.securitypolicy import (
 from edgefast.api.model.meta import ObjectMeta
 from edgefast.api.model.origin import MARK, Origin
 from edgefast.translate.ingress.access import Access
+from edgefast.translate.ingress.auth_url import AuthCheck
 from edgefast.translate.ingress.configmap import Globals
 from edgefast.translate.ingress.draft import Guard
 from edgefast.translate.ingress.emit import HostMade
@@ -77,25 +79,25 @@ class _PolicyEmitter(Emitter):
             codes = self._globals.limit_req_status, self._globals.limit_conn_status
             origin = Origin(ingress=source.ref, path="metadata.annotations")
             self._add(make_filter(source.ingress, limits, *codes), origin)
-        guarded: dict[Guard, list[str]] = {}
+        guarded: dict[Guard, list[tuple[AuthCheck | None, list[str]]]] = {}
         for host in hosts:
             for one, guard, name in host.guarded:
                 if one is source:
-                    guarded.setdefault(guard, []).append(name)
+                    check = host.checks.get(source) if guard == "all" else None
+                    _add_name(guarded.setdefault(guard, []), check, name)
         access = find_access(source) if routes or guarded else None
         shared: Objects = {}
         if access is not None:
-            for guard, names in guarded.items():
-                self._emit_access(source, guard, names, access)
+            for guard, groups in guarded.items():
+                for own, names in groups:
+                    check = None if guard != "all" else access.check if own is None else own
+                    kind = guard if own is None else f"{guard}-{_label_check(own)}"
+                    self._emit_access(source, guard, kind, names, access, check)
+                    if check is not None:
+                        self._emit_service(source, check, shared)
             if access.secret is not None:
                 meta = access.secret.metadata
                 shared["secrets", (meta.namespace, meta.name)] = access.secret
-            check = access.check if "all" in guarded else None
-            if check is not None and check.service is not None:
-                self._grant("SecurityPolicy", source.namespace, "Service", check.service)
-            if check is not None and check.backend is not None:
-                meta = check.backend.metadata
-                shared["backends", (meta.namespace, meta.name)] = check.backend
         return Made(
             objects=self._objects,
             origins=self._origins,
@@ -118,12 +120,26 @@ class _PolicyEmitter(Emitter):
                 origin = Origin(ingress=source.ref, path=path)
             self._add(BackendTrafficPolicy(metadata=meta, spec=spec), origin)
 
+    def _emit_service(self, source: Source, check: AuthCheck, shared: Objects) -> None:
+        """Add what the service of a check needs."""
+        if check.ref is not None:
+            key = (check.ref.namespace or source.namespace, check.ref.name)
+            self._grant("SecurityPolicy", source.namespace, check.ref.kind, key)
+        if check.backend is not None:
+            meta = check.backend.metadata
+            shared["backends", (meta.namespace, meta.name)] = check.backend
+
     def _emit_access(
-        self, source: Source, guard: Guard, routes: Sequence[str], access: Access
+        self,
+        source: Source,
+        guard: Guard,
+        kind: str,
+        routes: Sequence[str],
+        access: Access,
+        check: AuthCheck | None,
     ) -> None:
         for number, part in enumerate(chunk(routes, MAX_TARGETS)):
             any_one = guard == "all" and source.annotations.satisfy_any
-            check = access.check if guard == "all" else None
             policy_spec = SecurityPolicySpec(
                 target_refs=target_objects("HTTPRoute", part),
                 satisfy="Any" if any_one else "All",
@@ -132,15 +148,31 @@ class _PolicyEmitter(Emitter):
                 ext_auth=None if check is None else check.ext_auth,
             )
             path = "metadata.annotations"
-            if guard == "all" and (access.basic is None) != (access.check is None):
-                path = annotation_path("auth-secret" if access.check is None else "auth-url")
+            if guard == "all" and (access.basic is None) != (check is None):
+                path = annotation_path("auth-secret" if check is None else "auth-url")
             origin = Origin(ingress=source.ref, path=path)
-            meta = self._policy_meta(source, guard, number)
+            meta = self._policy_meta(source, kind, number)
             self._add(SecurityPolicy(metadata=meta, spec=policy_spec), origin)
 
     def _policy_meta(self, source: Source, kind: str, number: int) -> ObjectMeta:
         name = f"{source.ingress.metadata.name}{MARK}-{kind}-{number}"
         return ObjectMeta(name=name, namespace=source.namespace)
+
+
+def _add_name(
+    groups: list[tuple[AuthCheck | None, list[str]]], check: AuthCheck | None, name: str
+) -> None:
+    """Add a route to the group with its check; hosts with equal checks share policies."""
+    for known, names in groups:
+        if known == check:
+            names.append(name)
+            return
+    groups.append((check, [name]))
+
+
+def _label_check(check: AuthCheck) -> str:
+    """Return the part that names of the policies of some hosts contain; equal checks have the same one."""
+    return hashlib.blake2s(msgspec.json.encode(check.ext_auth), digest_size=4).hexdigest()
 
 
 def _deny_others(given: Authorization | None, *, any_one: bool) -> Authorization | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from edgefast.api.edge.backend import Backend
 from edgefast.translate.ingress.access import Access
+from edgefast.translate.ingress.auth_url import AuthCheck
 from edgefast.translate.ingress.backend_tls import BackendTls
 from edgefast.translate.ingress.backends import ServicePortKey, Target, TlsUse, find_target
 from edgefast.translate.ingress.configmap import Globals, Note
@@ -38,13 +39,24 @@ class Findings:
         self.settings = settings
         self.lookup = lookup
         self.ports = ports
-        self.access_of = find_access
+        self._find_access = find_access
+        #: Checks of this host, by Ingress; other hosts of the Ingress have others.
+        self.checks: dict[Source, AuthCheck] = {}
         self.backends: dict[str, Backend] = {}
         #: Ports of Services that get TLS, with their names and the settings of an Ingress.
         self.encrypted: dict[ServicePortKey, tuple[str, BackendTls | None]] = {}
         self._speaks_tls = speaks_tls
         #: By Ingress: notes about an annotation, or about a field (with a dot or bracket in its name).
         self.notes: dict[Source, dict[Note, None]] = {}
+
+    def access_of(self, source: Source) -> Access:
+        """Return the access rules of an Ingress for this host."""
+        access = self._find_access(source)
+        if access.of_host:
+            self.note(source, *access.notes)
+            if access.check is not None:
+                self.checks[source] = access.check
+        return access
 
     def note(self, source: Source | None, *notes: Note) -> None:
         """Note problems of an Ingress, each once."""

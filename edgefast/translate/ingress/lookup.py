@@ -18,7 +18,7 @@ from edgefast.api.gateway.backendtlspolicy import BackendTLSPolicy
 from edgefast.api.snapshot import Key, Snapshot
 from edgefast.collections.sorted_map import find_unlike
 
-#: A table of the snapshot and a key; of TLS, the Service that a BackendTLSPolicy names.
+#: A table of the snapshot and a key; of TLS, the Service that a BackendTLSPolicy names; of hosts, the host of an auth-url.
 Fact = tuple[str, Key]
 #: The host or Ingress that depends on a fact: ("host", name), ("Ingress", "namespace/name"), or ALL.
 Owner = tuple[str, str]
@@ -27,6 +27,8 @@ ALL: Owner = ("", "")
 _TABLES = ("services", "secrets", "config_maps", "edge_proxies", "slices_by_service")
 #: The table of BackendTLSPolicies by Service.
 _TLS = "tls"
+#: The table of hosts of Ingresses.
+_HOSTS = "hosts"
 
 
 class LookupIndex:
@@ -86,6 +88,10 @@ class Lookup:
         found: ConfigMap | None = self._read("config_maps", key)
         return found
 
+    def note_host(self, host: str) -> None:
+        """Record that the locations of a host are read."""
+        self._reads.add(host_fact(host))
+
     def has_tls_policy(self, key: Key) -> bool:
         """Tell whether a BackendTLSPolicy names a Service."""
         self._reads.add((_TLS, key))
@@ -124,6 +130,11 @@ def _services_of(policies: Iterable[BackendTLSPolicy]) -> Iterator[Key]:
         for ref in one.spec.target_refs:
             if ref.kind == "Service":
                 yield (one.metadata.namespace, ref.name)
+
+
+def host_fact(host: str) -> Fact:
+    """Return the fact of the locations of a host."""
+    return (_HOSTS, ("", host))
 
 
 def changed_facts(before: Snapshot, after: Snapshot) -> Iterator[Fact]:

@@ -105,7 +105,7 @@ class _Host:
                 source = place.location.source
                 yield self._answer(source, annotation_path("auth-tls-match-cn"), place.match, 403)
             return
-        yield from self._draft_root(places)
+        yield from self._draft_root()
         for place in places:
             page = self._find_page(place)
             for one in self._draft_place(place):
@@ -143,11 +143,11 @@ class _Host:
         service, port = ("", "") if upstream is None else (upstream.service, upstream.port)
         return describe_origin(source.namespace, name, service, port)
 
-    def _draft_root(self, places: list[Place]) -> Iterator[Draft]:
-        """Redirect "/" to the app-root of the first location that has one."""
-        for place in places:
-            source = place.location.source
-            if source is None or place.location.plain or not source.annotations.app_root:
+    def _draft_root(self) -> Iterator[Draft]:
+        """Redirect "/" to the app-root of the first location that has one, also if another one takes all of its requests."""
+        for location in self._server.locations:
+            source = location.source
+            if source is None or location.plain or not source.annotations.app_root:
                 continue
             match = HTTPPathMatch(type="Exact", value="/")
             redirect = redirect_to_root(source.annotations.app_root)
@@ -211,7 +211,7 @@ class _Host:
         except UnsupportedMatch as error:
             name = "configuration-snippet"
             message = (
-                f"two conditions about the header {error} are not served; its locations answer 503"
+                f"two conditions on the header {error} are not supported; the locations answer 503"
             )
             note = Note(name=name, message=message, error=True, reason="NotSupported")
             self._findings.note(source, note)

@@ -34,7 +34,7 @@ _LONGEST = 16_384
 _DIRECTIVES = 128
 #: Header edits of one kind that a rule has.
 _EDITS = 8
-#: `if` directives of a snippet, and rules that they can make of one.
+#: Maximum of `if` directives in a snippet, and of rules that one rule can become.
 _BRANCHES = 8
 _CODE = re.compile("[1-5][0-9]{2}")
 _WORD = re.compile(r"[a-z][a-z0-9_]{0,63}")

@@ -2,7 +2,7 @@ r"""Snippet conditions: `if (...) { return ...; }` of a configuration-snippet as
 
 In: the words of an `if`. Out: a `Condition`: which requests it is for, as matches, or the scheme that decides it. `narrow` joins one
 of the matches with the match of a rule.
-Served are $host, $http_NAME, $request_method and $scheme with =, !=, ~ and ~*, where a match of the Gateway API has the same meaning.
+It supports $host, $http_NAME, $request_method and $scheme with =, !=, ~ and ~* if a match of the Gateway API has the same meaning.
 Source: nginx ngx_http_rewrite_module (`ngx_http_rewrite_if_condition`), ngx_http_variables.c.
 Must never: match fewer or more requests than nginx; the answer can be a refusal.
 """
@@ -27,7 +27,7 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 _HOST = re.compile(r"[a-z0-9_]([-a-z0-9_.]{0,251}[a-z0-9_])?")
 #: A value that the Gateway API takes in a match of a header.
 _VALUE = re.compile(r"[!-~]+([\t ][!-~]+)*")
-#: What Host can have behind $host.
+#: The part of Host after $host: a final dot and a port.
 _PORT = r"\.?(:[0-9]+)?"
 _FIXED_HOST = re.compile(r"\(\?i\)((?:[a-z0-9_]|\\[-.])+)" + re.escape(_PORT))
 _HEADER = re.compile(r"\$http_([a-z0-9_]{1,64})")
@@ -38,7 +38,7 @@ _LONGEST = 512
 _TOKEN = re.compile(
     r"\\[-./+*?()\[\]|^$dws]|\[[A-Za-z0-9_. -]+\]|\(\?:|\((?!\?)|[A-Za-z0-9_ /:;,=@%&~#'\"!<>^$|)-]|\.|[*+?]\??(?!\+)"
 )
-#: Headers that clients can divide, or whose value in nginx is another one.
+#: Headers that clients can divide, or that have another value in nginx.
 _OTHER_VALUES = frozenset({"cookie", "host"})
 #: A header that has a value.
 _PRESENT = (r"\C+", "(?s).+")
@@ -104,7 +104,7 @@ def _strip(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _read_methods(operator: str, value: str) -> Condition | None:
-    """A custom method is in no match, and so only a list of whole names is exact."""
+    """Return the methods of a condition. A match has no custom method, so only a list of whole names is exact."""
     names = [value]
     if operator in ("~", "~*", "!~", "!~*"):
         listed = _METHOD_LIST.fullmatch(value)
@@ -120,7 +120,7 @@ def _read_methods(operator: str, value: str) -> Condition | None:
 
 
 def _read_host(operator: str, value: str) -> HTTPHeaderMatch | None:
-    """$host is in lower case, without port and final dot."""
+    """Return a match of Host for $host, which nginx writes in lower case without port and final dot."""
     if operator in ("=", "!="):
         if not _HOST.fullmatch(value):
             return None
@@ -154,13 +154,14 @@ def _read_header(name: str, operator: str, value: str) -> HTTPHeaderMatch | None
         return None
     flags = "(?i)" if operator == "~*" else ""
     pattern = rf"{flags}\C*(?:{pattern})\C*"
-    if check_regex(pattern):
+    # A missing header is "" in nginx, and no header match of the Gateway API takes a request without the header.
+    if check_regex(pattern) or compile_regex(pattern).fullmatch(b""):
         return None
     return HTTPHeaderMatch(type="RegularExpression", name=name, value=pattern)
 
 
 def _translate_expression(text: str) -> str:
-    """Return an expression for RE2, "" for one that it could read otherwise."""
+    """Return an expression for RE2; "" if RE2 could read it differently."""
     made, at = "", 0
     while at < len(text):
         token = _TOKEN.match(text, at)

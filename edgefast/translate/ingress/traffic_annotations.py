@@ -11,7 +11,7 @@ import re
 
 from edgefast.translate.ingress.annotation_fields import Affinity
 from edgefast.translate.ingress.annotation_reader import AnnotationReader
-from edgefast.translate.ingress.configmap import parse_size
+from edgefast.translate.ingress.configmap import MOST_RATE, parse_size
 from edgefast.translate.ingress.values import BASIC, SIZE, URL_SPACED, is_integer, one_of, pattern
 
 __all__ = [
@@ -21,9 +21,6 @@ __all__ = [
     "read_next_upstream",
     "read_rate",
 ]
-
-#: KiB: the bound of a BackendTrafficPolicy.
-_MOST_RATE = 1 << 30
 
 #: The bound of these two keeps the search of a long value short.
 _AGE = pattern(r"^(?=.{0,64}$)(0|.*-?[1-9]\d*$)")
@@ -57,8 +54,8 @@ def read_connect_timeout(reader: AnnotationReader) -> int:
 
 def read_rate(reader: AnnotationReader, name: str, default: int) -> int:
     """Return limit-rate or limit-rate-after in KiB; 0: none. In place of 0 where the ConfigMap has a rate: the most."""
-    found = min(max(0, reader.read(default, reader.values.number, name)), _MOST_RATE)
-    return found or (_MOST_RATE if default > 0 and name == "limit-rate" else 0)
+    found = min(max(0, reader.read(default, reader.values.number, name)), MOST_RATE)
+    return found or (MOST_RATE if default > 0 and name == "limit-rate" else 0)
 
 
 def read_next_upstream(reader: AnnotationReader) -> tuple[int, tuple[int, ...]]:

@@ -1,17 +1,17 @@
 """Bandwidth: BackendTrafficPolicy spec.bandwidthLimit -> ir.Bandwidth.
 
 In: the field. Out: bytes and a period; a problem for every mistake.
-Must never: round a limit to none.
+Must never: round a limit to no limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from edgefast import ir
 from edgefast.api.edge.backendtrafficpolicy import BandwidthLimit
 from edgefast.api.model.units import parse_size
-from edgefast.diagnostics.problem import supported_text
+from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.translate.report.report import Report
 
 __all__ = ["translate_bandwidth"]
@@ -25,14 +25,14 @@ _MOST = 1 << 40
 def translate_bandwidth(
     given: BandwidthLimit | None, report: Report, path: str
 ) -> ir.Bandwidth | None:
-    """Translate it; None: no limit. Of what a report refuses nothing is to be used."""
+    """Translate a limit; None: no limit. If the report refuses a field, the result must not be used."""
     if given is None:
         return None
     one = given.response
     if one.scope not in _SCOPES:
-        _refuse(report, f"{path}.response.scope", supported_text(one.scope, _SCOPES))
+        _refuse_word(report, f"{path}.response.scope", one.scope, _SCOPES)
     if one.limit.unit not in _PERIODS:
-        _refuse(report, f"{path}.response.limit.unit", supported_text(one.limit.unit, _PERIODS))
+        _refuse_word(report, f"{path}.response.limit.unit", one.limit.unit, _PERIODS)
     unlimited = 0
     if one.unlimited_bytes is not None:
         unlimited = _read(one.unlimited_bytes, 0, report, f"{path}.response.unlimitedBytes")
@@ -49,10 +49,12 @@ def _read(given: int | str, least: int, report: Report, path: str) -> int:
     except ValueError:
         size = -1
     if not least <= size <= _MOST:
-        _refuse(report, path, f"{given} (expected {least} to 1Ti)")
+        message = f"{given} (expected {least} to 1Ti)"
+        report.refuse(path, "Invalid", message, condition="Invalid")
         return max(least, 1)
     return size
 
 
-def _refuse(report: Report, path: str, message: str) -> None:
-    report.refuse(path, "Invalid", message, condition="Invalid")
+def _refuse_word(report: Report, path: str, word: str, known: Iterable[str]) -> None:
+    message, hint = supported_text(word, known), did_you_mean(word, known)
+    report.refuse(path, "NotSupported", message, hint, condition="Invalid")

@@ -22,7 +22,11 @@ from edgefast.api.edge.securitypolicy import (
     ExtAuthGRPC,
     ExtAuthHTTP,
 )
-from edgefast.api.model.location_template import CHECK_PATH_PATTERN, CHECK_PATH_VARIABLES
+from edgefast.api.model.location_template import (
+    CHECK_PATH_LENGTH,
+    CHECK_PATH_PATTERN,
+    CHECK_PATH_VARIABLES,
+)
 from edgefast.api.model.units import parse_duration
 from edgefast.diagnostics.problem import supported_text
 from edgefast.diagnostics.reasons.word import Word
@@ -246,7 +250,9 @@ def _check_paths(http: ExtAuthHTTP, report: Report, path: str) -> None:
         other = "path" if http.path is not None else "pathOverride"
         if http.path is not None or http.path_override is not None:
             _refuse(report, f"{path}.pathTemplate", "Forbidden", f"with {other}")
-        if len(http.path_template) > 1024 or not _PATH_TEMPLATE.match(http.path_template):
+        if len(http.path_template) > CHECK_PATH_LENGTH or not _PATH_TEMPLATE.match(
+            http.path_template
+        ):
             known = ", ".join(f"{{{one}}}" for one in CHECK_PATH_VARIABLES)
             message = f"expected a path such as /verify?uri={{escapedTarget}}; variables: {known}"
             _refuse(report, f"{path}.pathTemplate", "Invalid", message)

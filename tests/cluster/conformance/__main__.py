@@ -47,7 +47,7 @@ def main(
         raise click.UsageError("a report is of a whole run: --report takes no flags of the suite")
     pairs = tuple(product(modes or _MODES, releases or SUITES)) if modes or releases else USUAL
     try:
-        build(["echo-basic", *{SUITES[one].program for _, one in pairs}], click.echo)
+        build(["echo-basic", *{SUITES[one] for _, one in pairs}], click.echo)
         good = [_run(MODES[mode], release, flags, report=report) for mode, release in pairs]
     except (MissingTool, PermissionError, RuntimeError) as error:
         raise click.ClickException(str(error)) from error
@@ -67,7 +67,7 @@ def _run(mode: Mode, release: str, flags: tuple[str, ...], *, report: bool) -> b
         install(world, mode)
         click.echo(f"{title}: installed in {time.monotonic() - began:.0f} s; output in {log}")
         asked = Report(path=written, version=__version__) if not flags else None
-        verdict = run_suite(world, SUITES[release], mode, log, flags, asked)
+        verdict = run_suite(world, release, mode, log, flags, asked)
         good = verdict.good
     finally:
         kept = world.stop(keep_logs=not good)

@@ -29,18 +29,8 @@ _PATIENCE = "GetTimeout:60;DeleteTimeout:60"
 _USABLE, _UNUSABLE = at.LB_POOL[-1], "192.0.2.1"
 
 
-@dataclass(frozen=True)
-class Suite:
-    """One release of the suite."""
-
-    program: str  # of cluster.tools
-
-
-#: By release.
-SUITES = {
-    NEWEST_GATEWAY_API: Suite("conformance-newest"),
-    GATEWAY_API: Suite("conformance"),
-}
+#: Programs of cluster.tools, by release of the suite.
+SUITES = {NEWEST_GATEWAY_API: "conformance-newest", GATEWAY_API: "conformance"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +55,7 @@ class Report:
 
 def run_suite(
     world: World,
-    suite: Suite,
+    release: str,
     mode: Mode,
     log: Path,
     flags: Sequence[str] = (),
@@ -74,7 +64,7 @@ def run_suite(
     """Run the suite to its end; what it says is in `log`."""
     command = [
         *netns.prefix(world.network.client),
-        built(PROGRAMS[suite.program].target),
+        built(PROGRAMS[SUITES[release]].target),
         "-test.v",
         f"-test.timeout={_MINUTES}m",
         f"--gateway-class={CLASS}",

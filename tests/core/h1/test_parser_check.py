@@ -70,6 +70,21 @@ async def test_repeated_requests(world: World, monkeypatch: pytest.MonkeyPatch) 
         assert reads.take() == 1, request
 
 
+@pytest.mark.parametrize("line", [b"GET / HTTP/1.0\r\n", b"GET / HTTP/1.1\r\n"])
+async def test_another_version(line: bytes, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    class OtherVersion(CountingParser):
+        def get_http_version(self) -> str:
+            return "1.1" if self._parser.get_http_version() == "1.0" else "1.0"
+
+    made = fastpath.HttpRequestParser
+    reads = Reads(monkeypatch, "HttpRequestParser")
+    monkeypatch.setattr(fastpath, "HttpRequestParser", lambda one: OtherVersion(reads, made(one)))
+    _, client = await world.pair(say("x"), make_listener(http10=True))
+    request = line + b"host: test\r\nconnection: keep-alive\r\n\r\n"
+    assert (await client.ask(request)).status == 400
+    assert world.counters["parser_disagreements"] == 1
+
+
 async def test_repeated_requests_with_a_body(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = Reads(monkeypatch, "HttpRequestParser")
     _, client = await world.pair(lambda call: make_response(call.message.body))

@@ -188,7 +188,8 @@ async def compare(bench: Bench, seeds: range, requests: int) -> dict[str, int]:
         bench.world.apply(fleet)
         bench.hang_up()  # a port may be gone, and its connections with it in a moment
         served = Served(fleet)
-        for ask in tables.asks(requests):
+        for drawn in tables.asks(requests):
+            ask = msgspec.structs.replace(drawn, http10=False, has_host=True)
             names = [name.lower() for name, _ in ask.headers]
             if not served.listeners(ask.port) or names.count("content-length") > 1:
                 continue

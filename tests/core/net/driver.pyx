@@ -180,6 +180,10 @@ cdef class Driven(Session):
     def call_at_turn_end(self):
         self.connection.call_at_turn_end()
 
+    def give_body(self):
+        """A body that an orderly end of the connection completes has been sent."""
+        self.connection.body_end = BODY_GIVEN
+
     def shut(self, bint abort=False):
         if self.connection is not None:
             self.connection.shut(abort)

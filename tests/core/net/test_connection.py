@@ -241,6 +241,27 @@ def test_a_close_waits_for_who_takes_nothing_only_so_long(stage: Stage) -> None:
     stage.until(lambda: probe.why == "stalled")
 
 
+def test_a_body_that_the_end_completes(stage: Stage) -> None:
+    peer, probe = stage.pair(small=True)
+    probe.give_body()
+    probe.send(LONG)
+    probe.shut()
+    assert stage.drain(peer) == LONG
+    stage.until(lambda: probe.why == "closed")
+
+
+def test_a_body_that_the_end_completes_is_reset_if_bytes_are_lost(stage: Stage) -> None:
+    peer, probe = stage.pair(small=True)
+    probe.give_body()
+    probe.send(LONG)
+    probe.shut()
+    for _ in range(40):
+        probe.look()
+    stage.until(lambda: probe.why == "stalled")
+    with pytest.raises(ConnectionResetError):
+        stage.drain(peer)
+
+
 # --- resets ---------------------------------------------------------------------------------------------------------
 
 

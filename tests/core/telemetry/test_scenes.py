@@ -110,6 +110,9 @@ async def disagreement(world: World, patch: pytest.MonkeyPatch) -> None:
         def get_method(self) -> bytes:
             return b"GET"
 
+        def get_http_version(self) -> str:
+            return "1.1"
+
         def set_dangerous_leniencies(self, *, lenient_keep_alive: bool) -> None:
             pass
 
@@ -246,6 +249,7 @@ def test_every_name_has_its_scene() -> None:
     http2 |= {name for name in GLOBALS if name.startswith("upstream_http2_")}  # tests/core/h2
     streams = {name for name in GLOBALS if name.startswith("stream_")}  # tests/core/stream
     calls = {"grpc_retries", "grpc_web_requests"}  # exchange/test_grpc_retry.py, test_grpc_web.py
+    calls |= {"http10_requests"}  # h1/test_http10.py
     elsewhere = (
         by_the_log_writer | refusals | limits | handshakes | spans | slow | faults | injected
     )

@@ -23,6 +23,8 @@ from ingress.naive.hosts import Host, Hosts, Upstream
 from ingress.naive.matching import BadTarget, Served, is_open, match, normalise
 from ingress.naive.objects import Object, Objects
 
+_NO_HOST = "_"
+
 
 @dataclass(frozen=True)
 class _Case:
@@ -48,7 +50,11 @@ class Evaluator:
     def answer(self, request: Request) -> Answer:
         """Order of one request: from-to-www; app-root; location; 413 by Content-Length; 301 for a missing slash; 503 of a closed
         location; answers of a snippet; temporal or permanent redirect; rewrite with a scheme; ssl-redirect; 503 without endpoints; access; 413 of a
-        chunked body; canary; backend."""
+        chunked body; canary; backend.
+
+        A request without Host has `$host`: the server name of the default server."""
+        if not request.host:
+            request = replace(request, host=_NO_HOST)
         answer = self._answer(request)
         if extra := cors.global_headers(self.objects):
             answer = replace(answer, response=tuple(sorted((*answer.response, *extra))))

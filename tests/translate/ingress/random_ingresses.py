@@ -44,13 +44,20 @@ _ANNOTATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("affinity", ("cookie",)),
     (
         "auth-url",
-        ("http://auth.test", "https://auth.test/a", "http://s1.a.svc/check", "http://$host/check"),
+        (
+            "http://auth.test",
+            "https://auth.test/a",
+            "http://s1.a.svc/check",
+            "http://$host/check",
+        ),
     ),
     ("auth-proxy-set-headers", ("a/headers",)),
     ("satisfy", ("any",)),
     ("permanent-redirect", ("http://new.test",)),
     ("unknown", ("x",)),
 )
+#: Authorization services behind the Ingresses.
+_OWN_AUTH = ("https://$host/a/x", "https://h3.test/a/x", "https://$host/b")
 #: Annotations by which hosts depend on each other.
 _LINKING: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("server-alias", ("alias.test", "h3.test", "*.alias.test")),
@@ -65,6 +72,8 @@ class Random:
         self._random = random.Random(seed)
         #: In every third set, hosts depend on no others.
         self._linked = bool(seed % 3)
+        #: In every fourth set, authorization services are often behind the Ingresses.
+        self._asking = seed % 4 == 1
 
     def settings(self) -> tuple[Settings, ...]:
         """Return those of files, or those of a cluster."""
@@ -84,8 +93,12 @@ class Random:
         found: list[Object] = []
         for _ in range(14):
             found += self._ingress()
-        for make in (self._service, self._secret, self._map):
-            for _ in range(4):
+        for make in (
+            (self._service, self._secret)
+            if self._asking
+            else (self._service, self._secret, self._map)
+        ):
+            for _ in range(16 if self._asking else 4):
                 found += make()
         return Snapshot.of({str(ref_of(one)): one for one in found}.values())
 
@@ -127,12 +140,15 @@ class Random:
         elif self._linked and draw.random() < 0.15:
             one, values = draw.choice(_LINKING)
             notes[one] = draw.choice(values)
+        elif self._asking and draw.random() < 0.9:
+            notes = draw.choice(({}, {}, {"auth-url": draw.choice(_OWN_AUTH)}))
         if draw.random() < 0.15:
             notes["backend-protocol"] = draw.choice(("HTTPS", "GRPCS"))
         if draw.random() < 0.05:
             notes["auth-type"] = "kerberos"
         lines = "".join(f"    nginx.ingress.kubernetes.io/{k}: '{v}'\n" for k, v in notes.items())
-        hosts = [draw.choice(_HOSTS) for _ in range(draw.choice((0, 1, 1, 1, 2)))]
+        among = _HOSTS[:4] if self._asking else _HOSTS
+        hosts = [draw.choice(among) for _ in range(draw.choice((0, 1, 1, 1, 2)))]
         rules = "".join(
             f"  - {{host: '{host}', http: {{paths: [{self._path()}]}}}}\n" for host in hosts
         )

@@ -139,6 +139,19 @@ def test_the_fleet_has_the_settings_of_an_edge_proxy() -> None:
     ]
 
 
+def test_http10_is_served_unless_an_edge_proxy_has_a_word_for_it() -> None:
+    """A request without Host gets the rules without a host, as in nginx."""
+    for spec, wanted in (
+        ("idleTimeout: 5s", (True, "_")),
+        ("http10: {enabled: false}", (False, "_")),
+        ("http10: {defaultHost: a.test}", (True, "a.test")),
+    ):
+        proxy = f"apiVersion: gateway.edge.io/v1alpha1\nkind: EdgeProxy\nmetadata: {{name: p, namespace: {SPACE}}}\nspec: {{http: {{{spec}}}}}\n"
+        found = run(proxy, ingress_class("ours"), ingress("a"), edgeProxy="p")
+        served = {(one.http.http10, one.http.http10_host) for one in found.ir.fleets[0].listeners}
+        assert served == {wanted}
+
+
 def test_headers_about_certificates_are_written_beside_those_of_an_edge_proxy() -> None:
     """Backends of a host with client certificates get no such header of a client."""
     secret, owner = ("app", "tls"), ObjectRef("Ingress", "app", "a")
@@ -241,6 +254,12 @@ def test_the_config_map_is_only_the_named_one() -> None:
     assert [one.line() for one in missing.problems if one.path == "ingress.configMap"] == [
         'ingress.configMap: NotFound "app/ingress-nginx-controller" not found; all locations answer 503'
     ]
+
+
+def test_a_rate_of_the_config_map_above_the_bound_is_the_bound() -> None:
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: globals, namespace: app}\ndata: {limit-rate: '99999999999', limit-rate-after: '99999999999'}\n"
+    named = {"namespace": "app", "name": "globals"}
+    assert not run(ingress_class("ours"), ingress("a"), text, configMap=named).problems
 
 
 def test_namespaces_that_are_not_watched_are_not_served() -> None:

@@ -191,3 +191,47 @@ def test_the_oldest_ingress_decides_about_tls_at_each_step() -> None:
     third = translate(plain, SETTINGS, second)
     assert third.ir == translate(plain, SETTINGS).ir
     assert not third.memo.expansion.objects.tables["backend_tls_policies"]
+
+
+ASKING = ingress("a").replace(
+    "annotations: {",
+    'annotations: {nginx.ingress.kubernetes.io/auth-url: "https://HOST/oauth2/auth", ',
+)
+
+
+@pytest.mark.parametrize("host", ["$host", "login.test"])
+def test_a_check_follows_the_ingress_of_its_service(host: str) -> None:
+    login = ingress("l").replace("path: /,", "path: /oauth2,").replace("name: web", "name: oauth")
+    login = login.replace("host: l.test", f"host: {'a.test' if host == '$host' else host}")
+    services = service() + "---\n" + service().replace("name: web", "name: oauth")
+    asking = ASKING.replace("HOST", host)
+    far = ingress("b")
+    first = translate(objects(asking, far, services), SETTINGS)
+    base = first.memo.expansion.base
+    came = translate(change(base, login), SETTINGS, first)
+    refused = login.replace("proxy-body-size: 8m", "allowlist-source-range: 10.0.0.0/8")
+    closed = translate(change(base, refused), SETTINGS, came)
+    moved = translate(change(base, login.replace("name: oauth", "name: web")), SETTINGS, closed)
+    other = change(base, login, service(81).replace("name: web", "name: oauth"))
+    port = translate(other, SETTINGS, moved)
+    gone = translate(base, SETTINGS, port)
+    seen = [first, came, closed, moved, port, gone]
+    for one in seen:
+        assert one.ir == translate(one.memo.expansion.base, SETTINGS).ir
+    names = [_asked(one) for one in seen]
+    direct = [name for name in names if name.startswith("Service")]
+    assert direct == ["Service oauth 80", "Service web 80", "Service oauth 81"]
+    kept = "default", "b.Ingress-http-b.test"
+    routes = [one.memo.expansion.snapshot.http_routes[kept] for one in seen]
+    assert all(one is routes[0] for one in routes)
+
+
+def _asked(found: Translation) -> str:
+    """Return what the checks of Ingress a ask, "" without a check."""
+    policies = found.memo.expansion.snapshot.security_policies
+    checks = [one.spec.ext_auth for one in policies.values() if one.spec.ext_auth is not None]
+    if not checks:
+        return ""
+    ref = checks[0].http.backend_ref if len(checks) == 1 and checks[0].http is not None else None
+    assert ref is not None
+    return f"{ref.kind} {ref.name} {ref.port}"
