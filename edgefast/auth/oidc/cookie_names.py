@@ -9,7 +9,7 @@ Source: RFC 6265bis section 4.1.3: no other host can set a cookie with the prefi
 
 from __future__ import annotations
 
-from edgefast.auth.oidc.cookie_cipher import scope_of
+from edgefast.auth.oidc.scope import scope_of
 from edgefast.ir.oidc import Oidc
 
 __all__ = ["client_scope", "session_name", "state_domain", "state_name"]

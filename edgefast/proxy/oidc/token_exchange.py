@@ -20,8 +20,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from edgefast import ir
-from edgefast.auth.oidc.cookie_cipher import scope_of
 from edgefast.auth.oidc.cookie_names import client_scope
+from edgefast.auth.oidc.scope import scope_of
 from edgefast.auth.oidc.token_response import TokenError
 from edgefast.diagnostics.redact import show_query
 from edgefast.proxy.control.messages import Tokens, TokensWanted
