@@ -167,6 +167,8 @@ cdef class Logins(Authenticator):
         cdef Exchange ex = flow.ex
         cdef int status = reply.status
         cdef bytes lines, word = json_encode(reply.word)
+        if reply.word == "logout":  # its location can have an ID token
+            ex.secret_query = True
         lines = b"cache-control: no-store\r\n" + b"".join([b"set-cookie: %b\r\n" % one.encode() for one in reply.cookies])
         if status == 401:
             return policy.refuse(ex, 401, word, F_DENIED, lines + self.challenge)

@@ -18,7 +18,7 @@ import random
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -54,8 +54,19 @@ JITTER = 0.1
 #: Seconds between two tries that fail, at least and at most.
 RETRY_MIN = 1.0
 RETRY_MAX = 60.0
+#: Targets that are kept, and seconds: a TLS context with the system's CA certificates takes 50 ms of CPU.
+TARGETS = 256
+TARGET_KEPT = 60.0
 
 _T = TypeVar("_T")
+
+
+class _KeptTarget(NamedTuple):
+    """A target, while its cluster and secrets are the same."""
+
+    made_of: tuple[ir.Cluster | None, dict[str, ir.Secret | None]]
+    target: Target
+    until: float
 
 
 class SourceContext:
@@ -78,6 +89,7 @@ class SourceContext:
         self._suspects = asyncio.Semaphore(SUSPECTS)
         self._files = KeyFiles(folder, clock) if folder is not None else None
         self._disk = asyncio.Lock()
+        self._targets: dict[tuple[RemoteKeys, bool], _KeptTarget] = {}
 
     def place(self, *, suspect: bool) -> asyncio.Semaphore:
         """Return what to wait for before a fetch."""
@@ -89,8 +101,17 @@ class SourceContext:
         tls = cluster.tls if cluster is not None else None
         names = (tls.ca, tls.certificate) if tls is not None else ()
         secrets = {one: self.secret(one) for one in names if one}
+        made_of = cluster, secrets
+        kept = self._targets.get((spec, discovered))
+        if kept is not None and kept.made_of == made_of and self.clock() < kept.until:
+            return kept.target
         find = partial(find_target, discovered=discovered)
-        return await asyncio.to_thread(find, spec, cluster, secrets.get)
+        target = await asyncio.to_thread(find, spec, cluster, secrets.get)
+        while len(self._targets) >= TARGETS:
+            del self._targets[next(iter(self._targets))]
+        until = self.clock() + TARGET_KEPT
+        self._targets[spec, discovered] = _KeptTarget(made_of, target, until)
+        return target
 
     async def get(self, spec: RemoteKeys, *, discovered: bool = False) -> bytes:
         """Return what is at an address. Raises TargetError and FetchError."""

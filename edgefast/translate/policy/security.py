@@ -160,11 +160,8 @@ def _translate_proofs(
             spec.oidc, spec.jwt, namespace, reader, report, "spec.oidc"
         )
         why = _first_after(report, before)
-        yield (
-            _close(name, why)
-            if why
-            else UnitOutcome(ir.PolicyUnit(name=name, oidc=login), clusters)
-        )
+        made = ir.PolicyUnit(name=name, oidc=login)
+        yield _close(name, why, made) if why else UnitOutcome(made, clusters)
     if spec.jwt is not None:
         name, before = shape.unit("jwt"), _count(report)
         jwt, clusters = translate_jwt(spec.jwt, namespace, reader, report, "spec.jwt")

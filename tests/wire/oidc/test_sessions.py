@@ -175,6 +175,18 @@ def test_tokens_and_cookies_as_the_policy_sets_them(begin: Callable[..., Front])
     assert "scope=openid+profile" in location(other.get("/"))
 
 
+def test_a_log_of_locations_has_no_id_token(begin: Callable[..., Front]) -> None:
+    front = begin()
+    front.lines = {"template": "%REQ(:PATH)% to %RESP(LOCATION)%"}
+    front.write()
+    until(lambda: front.browser().get("/") and "/ to http" in front.log.read_text(), "old lines")
+    browser = front.browser()
+    browser.log_in(front.provider)
+    assert "id_token_hint=" in location(browser.get("/logout"))
+    until(lambda: "/logout to http" in front.log.read_text(), "no line")
+    assert "id_token_hint" not in front.log.read_text()
+
+
 def test_discovery_that_fails_closes_the_place_until_it_works(begin: Callable[..., Front]) -> None:
     front = begin()
     assert front.provider.issuer in location(front.browser().get("/"))
