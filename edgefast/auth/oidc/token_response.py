@@ -36,7 +36,7 @@ ID_TOKEN_LIMIT = 24 * 1024
 TOKEN_LIMIT = 16 * 1024
 #: Seconds that an `expires_in` counts at most.
 _LONGEST = 400 * 86_400
-#: Statuses of answers that say nothing of the code or token: Request Timeout, Too Early, Too Many Requests.
+#: Statuses that do not mean that the code or token is rejected: Request Timeout, Too Early, Too Many Requests.
 _LATER = (408, 425, 429)
 
 

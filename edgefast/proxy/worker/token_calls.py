@@ -44,7 +44,7 @@ class _Share:
         self._count = 0
         self._numbers: dict[bytes, list[int]] = {}  # by address of the browser
 
-    def find_room(self, client: bytes) -> int | None:
+    def find_evicted(self, client: bytes) -> int | None:
         """Return the number of the request that gives its place up for one more; 0: none does; None: there is room."""
         if self._count < NAMESPACE_CALLS:
             return None
@@ -95,7 +95,7 @@ class TokenCalls:
         share = self._shares.get(key)
         if share is None:
             share = self._shares[key] = _Share()
-        last = share.find_room(client)
+        last = share.find_evicted(client)
         if last == 0 or (last is None and len(self._waiting) >= CALLS):
             return 0
         if last is not None:
@@ -130,7 +130,7 @@ class TokenCalls:
         self._settle(number, "busy")
 
     def _forget(self, number: int) -> None:
-        """Let the agent know that nobody waits for a request."""
+        """Cancel a request at the agent, if the agent has it."""
         self._out.pop(number, None)
         if number in self._sent:
             self._sent.discard(number)
