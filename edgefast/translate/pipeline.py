@@ -33,6 +33,7 @@ from edgefast.translate.diagnostics.listener_isolation import Owned, find_owned
 from edgefast.translate.diagnostics.missing_object import explain_absent
 from edgefast.translate.diagnostics.missing_provider import find_unproved
 from edgefast.translate.diagnostics.rejected_object import check_references
+from edgefast.translate.diagnostics.shared_callback import find_shared_callbacks
 from edgefast.translate.diagnostics.unapplied_policy import find_unapplied
 from edgefast.translate.diagnostics.unreachable_rule import Reachability, find_unreached
 from edgefast.translate.diagnostics.unused_object import find_orphans
@@ -273,6 +274,7 @@ def _translate(
         found += find_unproved(
             own, lambda key: settings.standalone or key[1:] in evaluated.of(key[0])
         )
+        found += find_shared_callbacks(hosts, own)
         for around, fleet in zip(infra, fleets.fleets, strict=False):
             found += find_unplaced(around, fleet.proxies) if fleet.proxies is not None else ()
         found += hosts.problems()

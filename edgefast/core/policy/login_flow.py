@@ -163,7 +163,7 @@ class LoginFlow:
             audiences=(spec.client_id,),
             remote=spec.remote,
         )
-        (self._verifier,) = make_verifiers(verifier, Jwt(providers=(provider,)))
+        (self._verifier,) = make_verifiers(verifier, Jwt(providers=(provider,)), own_tokens=True)
         self.client = LoginClient(spec, services.ring, os.urandom)
         self.tokens = services.tokens
         self.cache = verifier.cache
