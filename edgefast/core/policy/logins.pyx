@@ -185,7 +185,8 @@ cdef class Logins(Authenticator):
         return policy.refuse(ex, status, word, _LOGIN_FLAGS.get(status, F_DENIED), lines)
 
     cdef object read_request(self, RuleAuthFlow flow):
-        """LoginRequest. Of several lines of one name the first counts, but for cookies; at most SHOWN_COOKIES of them are read."""
+        """LoginRequest. Of several lines of one name the first counts, but for cookies; those of the session are read, and SHOWN_COOKIES
+        others."""
         from edgefast.auth.oidc.login_client import LoginRequest
         cdef Exchange ex = flow.ex
         cdef Routed *at = &flow.at
@@ -205,8 +206,11 @@ cdef class Logins(Authenticator):
                 continue
             for piece in value.split(b";"):
                 key, _, value = piece.strip(b" \t").partition(b"=")
-                if len(cookies) < SHOWN_COOKIES and self.is_own_cookie(<const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key)):
-                    cookies.setdefault(key.decode("ascii"), value.strip(b'"').decode("latin-1"))
+                if key not in self.names and (
+                    len(cookies) >= SHOWN_COOKIES or not self.is_own_cookie(<const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+                ):
+                    continue
+                cookies.setdefault(key.decode("ascii"), value.strip(b'"').decode("latin-1"))
         authority = at.base[at.head.authority_off:at.head.authority_off + at.head.authority_len].decode("latin-1").lower()
         return LoginRequest(
             method=at.base[at.head.method_off:at.head.method_off + at.head.method_len].decode("latin-1"),

@@ -15,7 +15,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.api.edge.policy_target import LATER_KINDS
-from edgefast.api.edge.securitypolicy import SecurityPolicy
+from edgefast.api.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
 from edgefast.api.kinds import ref_of
 from edgefast.diagnostics.problem import supported_text
 from edgefast.translate.deps.dependency_facts import Reader
@@ -159,6 +159,7 @@ def _translate_proofs(
         login, clusters = translate_oidc(
             spec.oidc, spec.jwt, namespace, reader, report, "spec.oidc"
         )
+        _check_cookies(spec, report)
         why = _first_after(report, before)
         made = ir.PolicyUnit(name=name, oidc=login)
         yield _close(name, why, made) if why else UnitOutcome(made, clusters)
@@ -168,6 +169,14 @@ def _translate_proofs(
         why = _first_after(report, before)
         made = ir.PolicyUnit(name=name, jwt=jwt)
         yield _close(name, why, made) if why else UnitOutcome(made, clusters)
+
+
+def _check_cookies(spec: SecurityPolicySpec, report: Report) -> None:
+    """A key that is removed from the cookies changes the line that has the session."""
+    keys = spec.api_key_auth
+    if keys is not None and keys.sanitize and any(one.cookies for one in keys.extract_from):
+        message = "apiKeyAuth.sanitize with a key in a cookie is not supported together with oidc"
+        report.refuse("spec.oidc", "NotSupported", message, condition="Invalid")
 
 
 def _translate_ext_auth(
