@@ -25,6 +25,7 @@ from edgefast.netaddr import Address, is_in, parse_network, read_address
 from edgefast.table import Request
 
 _EMPTY = '""'
+_NO_REQUEST = Request()
 _SHOWN = 3  # values of a list that are told
 
 
@@ -55,6 +56,16 @@ def evaluate_access(
         failed.append(f"{named}: {wrong}")
     message = f"no rule matches, defaultAction is {'Allow' if of.allow else 'Deny'}"
     return Decision(of.allow, why=message, failed=tuple(failed))
+
+
+def needs_request(rule: ir.AccessRule) -> bool:
+    """Tell whether a rule has a condition that no connection has."""
+    return bool(rule.methods or rule.paths or rule.headers or rule.token is not None)
+
+
+def decide_connection(of: ir.Authorization, client: str) -> Decision:
+    """Return the decision about a connection or UDP session; rules have no conditions about requests."""
+    return evaluate_access(of, _NO_REQUEST, client)
 
 
 def why_not(

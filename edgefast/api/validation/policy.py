@@ -14,7 +14,6 @@ from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicySpec
 from edgefast.api.edge.credentials import ExtractFrom
 from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
-    LATER_KINDS,
     ROUTE_TARGETS,
     TARGET_KINDS,
     PolicyTargetReference,
@@ -52,7 +51,6 @@ _TARGETS = ", ".join(f"'{kind}'" for kind in TARGET_KINDS)
 _SUPPORTED = (
     f"{', '.join(TARGET_KINDS)}, of a BackendTrafficPolicy also {', '.join(BACKEND_TARGETS)}"
 )
-_LATER = "; it is not supported: a SecurityPolicy denies all its requests, and requests pass without any other policy"
 #: `self.value` as `check_literal` takes it.
 _LITERAL = (
     r"self.value.matches('^/(?:[-A-Za-z0-9/._~!$&\'()*+,;=:@]|%[0-9a-fA-F]{2})*$') && "
@@ -69,11 +67,11 @@ _LITERAL = (
         f" || (self.group == '{group}' && self.kind == '{kind}')"
         for kind, group in BACKEND_TARGETS.items()
     ),
-    message="a target must be a Gateway, ListenerSet, HTTPRoute or GRPCRoute of the Gateway API, a Service, a Backend of "
+    message="a target must be a Gateway, a ListenerSet or a route of the Gateway API, a Service, a Backend of "
     "gateway.edge.io, or an XBackend of gateway.networking.x-k8s.io",
 )
 def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
-    """Policies are attached to what requests of HTTP go through; of those at a Service policy_target.py knows more."""
+    """Policies are attached to what requests and connections go through; of those at a Service policy_target.py knows more."""
     if BACKEND_TARGETS.get(one.kind) == one.group:
         return
     if hint := hint_at_kind(one.group, one.kind):
@@ -91,10 +89,9 @@ def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
             guess = did_you_mean(one.group, (GATEWAY_GROUP,))
             yield Violation(("group",), "NotSupported", message, guess)
     if one.kind not in TARGET_KINDS:
-        later = _LATER if one.kind in LATER_KINDS else ""
-        message = f'"{one.kind}" (supported: {_SUPPORTED}){later}'
-        kinds = () if later else (*TARGET_KINDS, *BACKEND_TARGETS)
-        yield Violation(("kind",), "NotSupported", message, did_you_mean(one.kind, kinds))
+        message = f'"{one.kind}" (supported: {_SUPPORTED})'
+        hint = did_you_mean(one.kind, (*TARGET_KINDS, *BACKEND_TARGETS))
+        yield Violation(("kind",), "NotSupported", message, hint)
 
 
 @BOOK.on(
@@ -123,11 +120,7 @@ def check_merge_type(spec: SecurityPolicySpec | BackendTrafficPolicySpec) -> Ite
     wrong = [ref.kind for ref in spec.target_refs if (ref.kind in kinds) != replaces]
     if not wrong:
         return ()
-    lower = (
-        "HTTPRoute, GRPCRoute, Service, Backend and XBackend"
-        if below
-        else "HTTPRoute and GRPCRoute"
-    )
+    lower = "routes, Service, Backend and XBackend" if below else "routes"
     where = lower if replaces else "Gateway and ListenerSet"
     message = f"{spec.merge_type} with a target of kind {wrong[0]} (it is for {where})"
     return (Violation(("mergeType",), "Forbidden", message),)

@@ -21,6 +21,7 @@ cdef class AccessTest:
     cdef:
         bint allow
         bint asks_address, asks_method
+        bint asks_request       # a condition that no connection has
         AccessSpan *v4          # sorted, apart from each other
         AccessSpan *v6
         int n_v4, n_v6
@@ -31,6 +32,7 @@ cdef class AccessTest:
         bytes log               # b'"name"', or its number
 
     cdef bint holds(self, const uint8_t *address, const ef_request *request, list readings, RuleAuthFlow flow) except -1
+    cdef bint holds_for_connection(self, const uint8_t *address) noexcept
     cdef bint has_token(self, RuleAuthFlow flow) except -1
     cdef bint has_address(self, const uint8_t *address) noexcept
     cdef bint has_path(self, const ef_request *request, list readings) except -1
@@ -44,7 +46,9 @@ cdef class Access:
         bint asks_address       # some rule does
         bint denies_paths       # some rule does
         bint asks_token         # some rule does
+        bint asks_request       # some rule does
         bint allow              # what is decided where no rule holds
         AccessTest decided      # by whom it was the last time; None: no rule held
 
+    cdef bint admits_connection(self, const uint8_t *address) except -1
     cdef bint admits(self, bytes client, const ef_request *request, RuleAuthFlow flow) except -1

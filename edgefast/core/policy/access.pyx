@@ -130,6 +130,7 @@ cdef class AccessTest:
         if spec.paths:
             self.paths = [self.take_path(engine, kind, path.encode()) for kind, path in spec.paths]
         self.token = spec.token
+        self.asks_request = self.asks_method or self.headers is not None or self.paths is not None or self.token is not None
         self.log = json_encode(spec.name) if spec.name else b"%d" % number
 
     def take_path(self, Engine engine, str kind, bytes path):
@@ -177,6 +178,10 @@ cdef class AccessTest:
                 if not header.holds(self.allow, request):
                     return False
         return self.paths is None or self.has_path(request, None if self.allow else readings)
+
+    cdef bint holds_for_connection(self, const uint8_t *address) noexcept:
+        """The same for a connection, of a rule without conditions about requests."""
+        return not self.asks_address or (self.has_address(address) if address != NULL else not self.allow)
 
     cdef bint has_address(self, const uint8_t *address) noexcept:
         if inet_is_v4(address):
@@ -227,6 +232,7 @@ cdef class Access:
             self.asks_address |= rule.asks_address
             self.denies_paths |= not rule.allow and rule.paths is not None
             self.asks_token |= rule.token is not None
+            self.asks_request |= rule.asks_request
         names = dict.fromkeys([name for one in spec.rules for name, _ in one.headers])
         if names:
             self.names = HeaderNames(names)
@@ -243,6 +249,16 @@ cdef class Access:
             readings = read_path(self.engine, request.path, request.path_len)
         for rule in self.rules:
             if rule.holds(address, request, readings, flow):
+                self.decided = rule
+                return rule.allow
+        self.decided = None
+        return self.allow
+
+    cdef bint admits_connection(self, const uint8_t *address) except -1:
+        """address: 16 bytes; NULL: the client has none. Only for rules without conditions about requests."""
+        cdef AccessTest rule
+        for rule in self.rules:
+            if rule.holds_for_connection(address):
                 self.decided = rule
                 return rule.allow
         self.decided = None
