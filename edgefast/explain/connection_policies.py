@@ -1,6 +1,6 @@
 """Connection policies: the decision of each access policy of a layer 4 route for one client.
 
-In: a route, the client's address. Out: `PolicyChecks`, and the addresses of clients for which two
+In: a route, the client's address, its server name. Out: `PolicyChecks`, and the addresses of clients for which two
 sets of rules can differ. The twin of core/policy/connection_policies.pyx: a unit that needs a
 request refuses every connection.
 Must never: report that a connection passes about which a unit cannot decide.
@@ -28,13 +28,13 @@ _SOURCES = 64  # examples for one place
 
 
 def evaluate_connection_policies(
-    served: Served, route: ir.StreamRoute, client: str, fate: str
+    served: Served, route: ir.StreamRoute, client: str, sni: str, fate: str
 ) -> PolicyChecks:
-    """Ask the units of a route in their order; `fate`: what a refusal looks like to a client."""
+    """Ask the units of a route in their order; `sni`: "" without a server name, `fate`: what a refusal looks like to a client."""
     parts: list[UnitPart] = []
     answer: Answer | None = None
     for unit in served.units(route.policies):
-        decision = _decide(unit, client)
+        decision = _decide(unit, client, sni)
         verdict: Verdict = "passes"
         why = ""
         if answer is not None:
@@ -70,12 +70,12 @@ def list_sources(units: Iterable[ir.PolicyUnit]) -> list[str]:
     return list(found)
 
 
-def _decide(unit: ir.PolicyUnit, client: str) -> Decision | None:
+def _decide(unit: ir.PolicyUnit, client: str, sni: str) -> Decision | None:
     """Return the decision of a unit; None: it cannot decide."""
     of = unit.authorization
     if unit.status or of is None or any(map(needs_request, of.rules)):
         return None
-    return decide_connection(of, client)
+    return decide_connection(of, client, sni)
 
 
 def _describe(unit: ir.PolicyUnit) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ def explain_stream(served: Served, request: RequestSpec) -> Explanation:
     hostname = route.hostname
     parts = _shares(served, route)
     fate = _REFUSED[request.scheme]
-    checks = evaluate_connection_policies(served, route, request.source, fate)
+    checks = evaluate_connection_policies(served, route, request.source, request.sni.lower(), fate)
     return Explanation(
         request=_was_requested(request),
         answers=(checks.answer,) if checks.answer else _answers(served, request, route),

@@ -22,6 +22,7 @@ from edgefast.api.edge.securitypolicy import (
     AuthorizationOperation,
     AuthorizationPrincipal,
     AuthorizationRule,
+    ClientCertificateNames,
     ExtAuth,
     ExtAuthCache,
     ExtAuthGRPC,
@@ -161,16 +162,45 @@ def check_operation(one: AuthorizationOperation) -> Iterable[Violation]:
 @BOOK.on(
     AuthorizationPrincipal,
     "client_cidrs",
+    "server_names",
+    "client_certificate",
     "headers",
     "jwt",
     cel="(has(self.clientCIDRs) && size(self.clientCIDRs) > 0) || "
+    "(has(self.serverNames) && size(self.serverNames) > 0) || has(self.clientCertificate) || "
     "(has(self.headers) && size(self.headers) > 0) || has(self.jwt)",
-    message="principal must have clientCIDRs, headers or jwt",
+    message="principal must have clientCIDRs, serverNames, clientCertificate, headers or jwt",
 )
 def check_principal(one: AuthorizationPrincipal) -> Iterable[Violation]:
-    """Somebody who is nobody in particular would be anybody."""
-    if not one.client_cidrs and not one.headers and one.jwt is None:
-        return (Violation((), "Required", "clientCIDRs, headers or jwt"),)
+    """A principal without a condition would match every client."""
+    if is_empty_principal(one):
+        message = "clientCIDRs, serverNames, clientCertificate, headers or jwt"
+        return (Violation((), "Required", message),)
+    return ()
+
+
+def is_empty_principal(one: AuthorizationPrincipal) -> bool:
+    """Tell whether a principal has no condition."""
+    return not (
+        one.client_cidrs
+        or one.server_names
+        or one.client_certificate is not None
+        or one.headers
+        or one.jwt is not None
+    )
+
+
+@BOOK.on(
+    ClientCertificateNames,
+    "dns_names",
+    "uris",
+    cel="(has(self.dnsNames) && size(self.dnsNames) > 0) || (has(self.uris) && size(self.uris) > 0)",
+    message="clientCertificate must have dnsNames or uris",
+)
+def check_certificate_names(one: ClientCertificateNames) -> Iterable[Violation]:
+    """A condition without names would match every certificate."""
+    if not one.dns_names and not one.uris:
+        return (Violation((), "Required", "dnsNames or uris"),)
     return ()
 
 

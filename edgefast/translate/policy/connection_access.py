@@ -14,9 +14,12 @@ from collections.abc import Iterable, Iterator
 from edgefast.api.edge.securitypolicy import Authorization
 from edgefast.translate.deps.policy_summary import CLOSED, Level, Unit
 
-__all__ = ["find_unsupported", "list_asks"]
+__all__ = ["CLIENT_CERTIFICATE", "SERVER_NAMES", "find_unsupported", "list_asks"]
 
 _RULES = "rules[]"
+#: Conditions that a TLS listener reads, and those that it reads if it terminates TLS.
+SERVER_NAMES = f"{_RULES}.principal.serverNames"
+CLIENT_CERTIFICATE = f"{_RULES}.principal.clientCertificate"
 #: Units that need a request.
 _OF_REQUESTS: tuple[Unit, ...] = ("apiKeyAuth", "basicAuth", "oidc", "jwt", "extAuth")
 
@@ -28,6 +31,10 @@ def list_asks(given: Authorization | None) -> tuple[str, ...]:
         operation, principal = rule.operation, rule.principal
         if operation is not None:
             found[f"{_RULES}.operation"] = None
+        if principal is not None and principal.server_names:
+            found[SERVER_NAMES] = None
+        if principal is not None and principal.client_certificate is not None:
+            found[CLIENT_CERTIFICATE] = None
         if principal is not None and principal.headers:
             found[f"{_RULES}.principal.headers"] = None
         if principal is not None and principal.jwt is not None:
@@ -36,7 +43,7 @@ def list_asks(given: Authorization | None) -> tuple[str, ...]:
 
 
 def find_unsupported(
-    units: Iterable[str], levels: tuple[Level, ...], gives: frozenset[str] = frozenset()
+    units: Iterable[str], levels: tuple[Level, ...], gives: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, str]]:
     """Give each of these units that cannot decide about connections, with its field; CLOSED: all of its policy.
 

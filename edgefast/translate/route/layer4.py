@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgefast import ir
-from edgefast.api.gateway.layer4_route import StreamRoute, TCPRoute, UDPRoute
+from edgefast.api.gateway.layer4_route import StreamRoute, TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.kinds import EDGE_GROUP, ref_of
 from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.reference import BackendRef
@@ -30,7 +30,11 @@ from edgefast.translate.deps.policy_summary import CLOSED, Level, owner_of_unit
 from edgefast.translate.edgeproxy.protocols import proxy_protocol_of
 from edgefast.translate.match.hostname import ANY
 from edgefast.translate.match.precedence import age_order
-from edgefast.translate.policy.connection_access import find_unsupported
+from edgefast.translate.policy.connection_access import (
+    CLIENT_CERTIFICATE,
+    SERVER_NAMES,
+    find_unsupported,
+)
 from edgefast.translate.policy.merge import Effective, merge_levels
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved
@@ -167,7 +171,7 @@ def _translate_part(
     if not shares:
         report.lose("spec.rules", "Invalid", f"{reason}; all connections are refused")
     above = merge_levels(way.levels) if way.levels else Effective()
-    refused = tuple(find_unsupported(above.policies, way.levels))
+    refused = tuple(find_unsupported(above.policies, way.levels, _list_given(route, way)))
     plain = msgspec.structs.replace(plain, policies=above.policies, lost=above.lost)
     if refused:
         closed = _explain_refusal(*refused[0], type(route).__name__)
@@ -175,6 +179,13 @@ def _translate_part(
         return StreamPart(key=key, age=age, route=made, above=above, refused=refused)
     made = msgspec.structs.replace(plain, backends=tuple(shares), reason=reason)
     return StreamPart(key=key, age=age, route=made, above=above, clusters=tuple(clusters))
+
+
+def _list_given(route: StreamRoute, way: _Way) -> tuple[str, ...]:
+    """Return the conditions besides addresses that the listener reads of a connection."""
+    if not isinstance(route, TLSRoute):
+        return ()
+    return (SERVER_NAMES,) if way.passes else (SERVER_NAMES, CLIENT_CERTIFICATE)
 
 
 def _explain_refusal(unit: str, field: str, kind: str) -> str:

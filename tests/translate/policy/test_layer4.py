@@ -152,6 +152,27 @@ def test_what_needs_a_request_closes_the_route_and_is_told_by_name(
     assert any(told in one.message for one in made.problems if one.severity == "error")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("principal", "field", "read_by"),
+    [
+        ({"serverNames": ["a.test", "*.b.test"]}, "serverNames", {"TLSRoute"}),
+        ({"clientCertificate": {"uris": ["spiffe://a"]}}, "clientCertificate", set()),
+    ],
+)
+def test_what_a_listener_does_not_read_closes_the_route(
+    tmp_path: Path, kind: str, principal: dict[str, Any], field: str, read_by: set[str]
+) -> None:
+    """The TLS listener passes TLS on: it reads server names, and no certificate."""
+    rule = {"action": "Deny", "principal": principal}
+    one = policy(target(kind), authorization={"defaultAction": "Allow", "rules": [rule]})
+    made = translate(read(tmp_path, one), Settings(standalone=True))
+    assert closed(made) == ({kind.lower()} if kind not in read_by else set())
+    if kind not in read_by:
+        (stream,) = (each for each in streams(made) if not each.backends)
+        assert stream.reason.endswith(f"rules[].principal.{field}: not supported for {kind}s")
+
+
 @pytest.mark.parametrize(
     "wrong", [{"kind": "TcpRoute"}, {"group": None}, {"group": "gateway.networking.k8s.io/v1"}]
 )
