@@ -38,6 +38,7 @@ def _check_cells():
         G_MIRROR_DROPS + MIRROR_REQUEST: "mirror_drops_" + MIRROR_DROPS[MIRROR_REQUEST],
         G_ERROR_CALLS: "error_calls",
         G_ERROR_CALLS_FAILED: "error_calls_failed",
+        G_STREAM_REFUSED_POLICY: "stream_refused_policy",
     }
     rows = {C_ABORTED: "requests_aborted", C_RETRIES: "retries", C_BUCKETS: "duration_bucket_0", C_GRPC: "grpc_OK"}
     names = tuple(ef_head_error_name(i).decode() for i in range(1, EF_E_COUNT))

@@ -97,6 +97,7 @@ cdef enum:
     G_ERROR_CALLS = 153
     G_ERROR_CALLS_FAILED = 154
     G_HTTP10_REQUESTS = 155
+    G_STREAM_REFUSED_POLICY = 156
 
 cdef enum:
     C_ABORTED = 5

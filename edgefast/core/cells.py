@@ -166,6 +166,7 @@ GLOBALS: tuple[str, ...] = (
     "error_calls",
     "error_calls_failed",
     "http10_requests",
+    "stream_refused_policy",
 )
 
 #: Those that say how much there is now, of a worker: its successor begins with none.

@@ -86,6 +86,7 @@ cdef class CertificateHeaders
 cdef class ClientCheck
 cdef class Policy
 cdef class PolicyChain
+cdef class ConnectionPolicies
 cdef class Traffic
 cdef class PathPattern
 cdef class AuthResponse

@@ -156,6 +156,11 @@ cdef class PolicyChain:
     cdef int drop_matched_headers(self, Out *trailers) except -1
 
 
+# The policy units of a layer 4 route.
+cdef class ConnectionPolicies:
+    cdef bytes refuses(self, const NetAddress *client, bytes sni, Wire wire, bint counts)
+
+
 # The filters that a request meets before it is routed.
 cdef class ListenerFilters:
     cdef PolicyResult filter(self, Exchange ex, Routed *at, ef_request *request) except *
@@ -221,6 +226,7 @@ cdef class PolicyHooks:
     cdef Policy make_policy(self, str name)
     cdef PolicyChain make_chain(self, object spec)
     cdef ListenerFilters make_filters(self, object names)
+    cdef ConnectionPolicies make_connection_policies(self, object names)
     cdef Fault make_fault(self, object spec)
     cdef ErrorService make_error_service(self, object spec)
     cdef int count_extractors(self, list places, int by) except -1

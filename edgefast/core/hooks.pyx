@@ -176,6 +176,13 @@ cdef class PolicyChain:
         raise NotImplementedError
 
 
+cdef class ConnectionPolicies:
+    cdef bytes refuses(self, const NetAddress *client, bytes sni, Wire wire, bint counts):
+        """Return the unit that refuses the connection, as members of its log line; None: it is admitted. `wire`: TLS that the listener terminates; None: none.
+        `counts`: the decision is one of a new connection."""
+        raise NotImplementedError
+
+
 cdef class ListenerFilters:
     cdef PolicyResult filter(self, Exchange ex, Routed *at, ef_request *request) except *:
         raise NotImplementedError
@@ -219,6 +226,9 @@ cdef class PolicyHooks:
         raise NotImplementedError
 
     cdef ListenerFilters make_filters(self, object names):
+        raise NotImplementedError
+
+    cdef ConnectionPolicies make_connection_policies(self, object names):
         raise NotImplementedError
 
     cdef Fault make_fault(self, object spec):

@@ -25,6 +25,7 @@ from edgefast.netaddr import Address, is_in, parse_network, read_address
 from edgefast.table import Request
 
 _EMPTY = '""'
+_NO_REQUEST = Request()
 _SHOWN = 3  # values of a list that are told
 
 
@@ -41,14 +42,21 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 def evaluate_access(
-    of: ir.Authorization, request: Request, client: str, shown: TokenView | None = None
+    of: ir.Authorization,
+    request: Request,
+    client: str,
+    shown: TokenView | None = None,
+    sni: str = "",
 ) -> Decision:
-    """Go through the rules; the first that holds decides. `shown`: what they may ask about a token; None: there is none."""
+    """Go through the rules; the first that holds decides. `shown`: what they may ask about a token; None: there is none.
+
+    `sni`: the server name of TLS, "" without one. The client has no certificate.
+    """
     address = read_address(client)
     failed: list[str] = []
     for number, rule in enumerate(of.rules):
         named = name_rule(number, rule)
-        wrong = why_not(rule, request, address, shown)
+        wrong = why_not(rule, request, address, shown, sni)
         if not wrong:
             message = f"{named} {'allows' if rule.allow else 'denies'}"
             return Decision(rule.allow, number, rule.name, message, tuple(failed))
@@ -57,8 +65,22 @@ def evaluate_access(
     return Decision(of.allow, why=message, failed=tuple(failed))
 
 
+def needs_request(rule: ir.AccessRule) -> bool:
+    """Tell whether a rule has a condition that no connection has."""
+    return bool(rule.methods or rule.paths or rule.headers or rule.token is not None)
+
+
+def decide_connection(of: ir.Authorization, client: str, sni: str) -> Decision:
+    """Return the decision about a connection or UDP session; rules have no conditions about requests."""
+    return evaluate_access(of, _NO_REQUEST, client, sni=sni)
+
+
 def why_not(
-    rule: ir.AccessRule, request: Request, address: Address | None, shown: TokenView | None = None
+    rule: ir.AccessRule,
+    request: Request,
+    address: Address | None,
+    shown: TokenView | None = None,
+    sni: str = "",
 ) -> str:
     """Return the first condition that does not hold, "" when all do."""
     if rule.methods and request.method not in rule.methods:
@@ -68,6 +90,10 @@ def why_not(
         return f"path {cut(request.path)} is not {wanted}"
     if rule.sources and not _is_from(rule, address):
         return f"client {address or 'without an address'} is not in {_list(rule.sources)}"
+    if rule.server_names and not _has_server_name(rule, sni):
+        return f"server name {sni or 'missing'} is not {_list(rule.server_names)}"
+    if rule.certificate and rule.allow:
+        return f"no client certificate with {_list([name for _, name in rule.certificate])}"
     for name, values in rule.headers:
         wrong = _why_not_header(rule.allow, name, values, request)
         if wrong:
@@ -79,6 +105,16 @@ def _is_from(rule: ir.AccessRule, address: Address | None) -> bool:
     if address is None:
         return not rule.allow
     return any(is_in(address, parse_network(one)) for one in rule.sources)
+
+
+def _has_server_name(rule: ir.AccessRule, sni: str) -> bool:
+    if not sni:
+        return not rule.allow
+    name = sni.lower() if rule.allow else sni.lower().rstrip(".")
+    return any(
+        name.endswith(one[1:]) and len(name) >= len(one) if one.startswith("*.") else name == one
+        for one in rule.server_names
+    )
 
 
 def _why_not_header(allow: bool, name: str, values: Sequence[str], request: Request) -> str:
@@ -141,6 +177,11 @@ def describe_access(rule: ir.AccessRule) -> str:
         words.append(_list([f"{kind} {path or '/'}" for kind, path in rule.paths]))
     if rule.sources:
         words.append(f"from {_list(rule.sources)}")
+    if rule.server_names:
+        words.append(f"server name {_list(rule.server_names)}")
+    if rule.certificate:
+        names = [name for _, name in rule.certificate]
+        words.append(f"client certificate with {_list(names)}")
     for name, values in rule.headers:
         words.append(f"header {name}: {_list([show(name, one) or _EMPTY for one in values])}")
     if rule.token is not None:

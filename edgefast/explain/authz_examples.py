@@ -59,7 +59,7 @@ def _around(
     yield base
     known = {one for each in others for one in each.sources}
     for network in _first(rule.sources, known):
-        yield from (replace(base, source=one) for one in _edges(parse_network(network)))
+        yield from (replace(base, source=one) for one in list_edges(parse_network(network)))
     for name, values in rule.headers:
         without = tuple(line for line in base.headers if line[0] != name)
         if all(one.name != name for one in match.headers):
@@ -126,7 +126,7 @@ def _holds(kind: ir.PathKind, text: str, path: str) -> bool:
     return path == text or (kind == "prefix" and path.startswith(f"{text.rstrip('/')}/"))
 
 
-def _edges(network: Network) -> Iterator[str]:
+def list_edges(network: Network) -> Iterator[str]:
     """Give the ends of a range, and the addresses beside them."""
     yield str(network[0])
     yield str(network[-1])

@@ -186,14 +186,22 @@ def _explain_rule(
     hit = hits[0]
     rule, http = hit.rule, listener.http
     seen = (
-        head if rule.status else see_behind(served, rule, head, request.now, client.address)
+        head
+        if rule.status
+        else see_behind(served, rule, head, request.now, client.address, request.sni)
     )  # by all that comes after
     limits = evaluate_limits(rule, Call(seen.request()), client, served.live)
     checks = (
         PolicyChecks()
         if rule.status
         else evaluate_policies(
-            served, rule, head, client.address, https=client.https, now=request.now
+            served,
+            rule,
+            head,
+            client.address,
+            sni=request.sni,
+            https=client.https,
+            now=request.now,
         )
     )
     found = answers.answer_rule(

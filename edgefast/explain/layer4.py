@@ -13,6 +13,7 @@ import msgspec
 
 from edgefast import ir
 from edgefast.diagnostics.reasons.mentions import name_reasons
+from edgefast.explain.connection_policies import evaluate_connection_policies
 from edgefast.explain.deciding_check import answer_closed_port, answer_handshake, ends_handshake
 from edgefast.explain.describe import list_dark, list_known
 from edgefast.explain.explanation import (
@@ -29,7 +30,7 @@ from edgefast.explain.request_spec import RequestSpec
 from edgefast.explain.served_fleet import Served
 from edgefast.table.match import find_listener, order_hostnames
 
-__all__ = ["explain_stream"]
+__all__ = ["explain_stream", "find_stream_route"]
 
 #: What a refusal looks like to a client.
 _REFUSED = {
@@ -63,10 +64,9 @@ def explain_stream(served: Served, request: RequestSpec) -> Explanation:
         return _stop(served, request, _other_protocol(request, listener), listener)
     if ends_handshake(listener):
         return _stop(served, request, answer_handshake(listener, dark), listener)
-    routes = served.streams.get(listener.name, {})
-    hostname = next((one for one in order_hostnames(request.sni or "*") if one in routes), None)
+    route = _find_route(served, listener, request)
     notes = list_dark(listener, dark)
-    if hostname is None:
+    if route is None:
         what = _shown(request) if request.scheme == "tls" else f"listener {listener.name}"
         message = f"no route of listener {listener.name} has {what}"
         if request.scheme != "tls":
@@ -78,11 +78,13 @@ def explain_stream(served: Served, request: RequestSpec) -> Explanation:
                 found, fix=f"attach a {request.scheme.upper()}Route to the listener"
             )
         return _stop(served, request, found, listener, notes)
-    route = routes[hostname]
+    hostname = route.hostname
     parts = _shares(served, route)
+    fate = _REFUSED[request.scheme]
+    checks = evaluate_connection_policies(served, route, request.source, request.sni.lower(), fate)
     return Explanation(
         request=_was_requested(request),
-        answers=_answers(served, request, route),
+        answers=(checks.answer,) if checks.answer else _answers(served, request, route),
         listener=_listener(served, listener),
         virtual_hosts=(hostname,) if request.scheme == "tls" else (),
         rule=RulePart(
@@ -94,6 +96,7 @@ def explain_stream(served: Served, request: RequestSpec) -> Explanation:
             place=served.origin.stream_place(route, f"spec.rules[{route.index}]"),
         ),
         backends=parts,
+        policies=checks.parts,
         timeouts=TimeoutPart(
             request=0,
             connect=listener.stream.connect_timeout,
@@ -106,11 +109,27 @@ def explain_stream(served: Served, request: RequestSpec) -> Explanation:
     )
 
 
+def find_stream_route(served: Served, request: RequestSpec) -> ir.StreamRoute | None:
+    """Return the route that takes a connection or datagram, or None."""
+    transport: ir.Transport = "UDP" if request.scheme == "udp" else "TCP"
+    there = served.all_listeners(request.port, transport, request.address)
+    listener = find_listener(there, request.port, request.sni) if there else None
+    return _find_route(served, listener, request) if listener is not None else None
+
+
+def _find_route(
+    served: Served, listener: ir.Listener, request: RequestSpec
+) -> ir.StreamRoute | None:
+    routes = served.streams.get(listener.name, {})
+    names = order_hostnames(request.sni or "*")
+    return next((routes[one] for one in names if one in routes), None)
+
+
 def _answers(served: Served, request: RequestSpec, route: ir.StreamRoute) -> tuple[Answer, ...]:
     total = sum(one.weight for one in route.backends)
     if not total:
         why = route.reason or "the route has no backends"
-        return (_refuse(request, "policy_invalid" if route.policies else "rule_invalid", why),)
+        return (_refuse(request, "rule_invalid", why),)
     found: dict[Answer, float] = {}
     for share in route.backends:
         if share.weight:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from edgefast.explain.changes import Change, Example, Kind, Side
+from edgefast.explain.connection_policies import list_sources
 from edgefast.explain.explanation import Answer, Explanation
 from edgefast.explain.fleet_pair import Pair, make_host
-from edgefast.explain.layer4 import explain_stream
+from edgefast.explain.layer4 import explain_stream, find_stream_route
 from edgefast.explain.made_names import is_made_route
 from edgefast.explain.request_spec import RequestSpec
 from edgefast.explain.served_fleet import Served, first_of
@@ -27,31 +30,48 @@ def compare_streams(pair: Pair) -> Iterator[Change]:
     places = sorted({place for side in pair.sides() for place in _places(side)})
     for scheme, port, address, hostname in places:
         name = make_host(hostname, {one[3] for one in places if one[1] == port})
-        request = _ask(scheme, port, name, address)
-        before, after = (explain_stream(side, request) for side in pair.sides())
-        pair.examples += 1
-        for one in (*before.answers, *after.answers):
-            if one.backend:
-                pair.by_cluster.setdefault(one.backend, request)
-        if found := _classify(before, after):
+        where = f"{scheme.upper()} port {port}" + (f" of {address}" if address else "")
+        where += f" for {hostname}" if scheme == "tls" else ""
+        plain = _ask(scheme, port, name, address)
+        told: dict[str, None] = {}
+        for source in (plain.source, *_sources(pair, plain)):
+            request = msgspec.structs.replace(plain, source=source)
+            before, after = (explain_stream(side, request) for side in pair.sides())
+            pair.examples += 1
+            for one in (*before.answers, *after.answers):
+                if one.backend:
+                    pair.by_cluster.setdefault(one.backend, request)
+            found = _classify(before, after)
+            if found is None or found[0] in told:
+                continue
             kind, what = found
-            where = f"{scheme.upper()} port {port}" + (f" of {address}" if address else "")
-            where += f" for {hostname}" if scheme == "tls" else ""
+            told[kind] = None
+            shown = source if source != plain.source else ""
             yield Change(
                 kind=kind,
                 breaks=kind in ("lost", "refused"),
                 opens=kind == "opened",
-                text=f"{where}: {what}",
-                example=stream_example(scheme, port, name, address),
+                text=f"{where}{f' from {shown}' if shown else ''}: {what}",
+                example=stream_example(scheme, port, name, address, shown),
                 before=_side(before),
                 after=_side(after),
                 requests=1,
             )
 
 
-def stream_example(scheme: str, port: int, name: str, address: str = "") -> Example:
-    """Return what to ask `edgefast explain`."""
-    return Example(method="", url=_ask(scheme, port, name).url(), address=address)
+def stream_example(
+    scheme: str, port: int, name: str, address: str = "", source: str = ""
+) -> Example:
+    """Return what to ask `edgefast explain`; `source` "": of this machine."""
+    url = _ask(scheme, port, name).url()
+    return Example(method="", url=url, address=address, source=source)
+
+
+def _sources(pair: Pair, request: RequestSpec) -> list[str]:
+    """Return addresses of clients about which the policies of a place can differ."""
+    routes = ((side, find_stream_route(side, request)) for side in pair.sides())
+    units = [one for side, route in routes if route for one in side.units(route.policies)]
+    return list_sources(units)
 
 
 def _ask(scheme: str, port: int, name: str, address: str = "") -> RequestSpec:

@@ -58,7 +58,7 @@ def pair_names(fleet: ir.Fleet, other: ir.Fleet, translation: Translation) -> ir
         ),
         virtual_hosts=hosts,
         stream_routes=tuple(
-            _rename_stream(one, listeners, clusters) for one in fleet.stream_routes
+            _rename_stream(one, listeners, clusters, units) for one in fleet.stream_routes
         ),
         policies=tuple(
             {
@@ -109,14 +109,18 @@ def _content(one: ir.Cluster) -> ir.Cluster:
 
 
 def _rename_stream(
-    route: ir.StreamRoute, listeners: Mapping[str, str], clusters: Mapping[str, str]
+    route: ir.StreamRoute,
+    listeners: Mapping[str, str],
+    clusters: Mapping[str, str],
+    units: Mapping[str, str],
 ) -> ir.StreamRoute:
     backends = tuple(
         msgspec.structs.replace(one, cluster=clusters.get(one.cluster, one.cluster))
         for one in route.backends
     )
     listener = listeners.get(route.listener, route.listener)
-    return msgspec.structs.replace(route, listener=listener, backends=backends)
+    policies = tuple(units.get(one, one) for one in route.policies)
+    return msgspec.structs.replace(route, listener=listener, backends=backends, policies=policies)
 
 
 def _rename_service(unit: ir.PolicyUnit, names: Mapping[str, str]) -> ir.PolicyUnit:

@@ -128,12 +128,18 @@ def find_outcome(served: Served, request: RequestSpec) -> Outcome:
         message = before.settle((ambiguous,))
         return Outcome(message, listener=listener.name, policies=filters, services=len(filters))
     rule = hit.rule
-    seen = see_behind(served, rule, head, client=client.address)  # by limits
+    seen = see_behind(served, rule, head, client=client.address, sni=request.sni)  # by limits
     limits = evaluate_limits(rule, Call(seen.request()), client, None) if rule.rate_limits else ()
     checks = PolicyChecks()
     if (rule.policies or rule.ext_auth is not None) and not rule.status:
         checks = evaluate_policies(
-            served, rule, head, client.address, https=client.https, blind=True
+            served,
+            rule,
+            head,
+            client.address,
+            sni=request.sni,
+            https=client.https,
+            blind=True,
         )
     found = answers.answer_rule(
         served, listener, head, rule, hit.prefix_len, limits, checks, seen, https=client.https

@@ -71,6 +71,7 @@ def evaluate_policies(
     head: Head,
     client: str,
     *,
+    sni: str = "",
     https: bool = False,
     now: float = 0.0,
     blind: bool = False,
@@ -86,7 +87,7 @@ def evaluate_policies(
     request = drop_set(served, rule, head).request()
     came = head  # less what proofs take out for one another
     units = served.units(rule.policies)
-    met = _met_by_rules(units, request, client)
+    met = _met_by_rules(units, request, client, sni)
     hidden = drop_names(head, _set_by_proofs(served, rule))
     behind = _pass_proofs(served, rule, head, hidden, now, met)
     shown = TokenView(
@@ -113,7 +114,7 @@ def evaluate_policies(
             if unit.jwt is not None or unit.oidc is not None:
                 shown = TokenView(shown.providers, unit.name, proof, proof is not None)
         else:
-            message = _evaluate(unit, request, client, shown)
+            message = _evaluate(unit, request, client, shown, sni)
         if unit is not None and unit.reason and not unit.status:  # of the version before
             message = msgspec.structs.replace(message, about=(unit.reason, *message.about))
         message = groups.settle(unit, message) if unit is not None else message
@@ -204,10 +205,12 @@ def _asks_token(unit: ir.PolicyUnit) -> bool:
     return any(one.token is not None for one in rules)
 
 
-def _evaluate(unit: ir.PolicyUnit, request: Request, client: str, shown: TokenView) -> Said:
+def _evaluate(
+    unit: ir.PolicyUnit, request: Request, client: str, shown: TokenView, sni: str
+) -> Said:
     if unit.status or unit.authorization is None:
         return Said("broken", unit.reason, answer=answer_broken(unit))
-    decision = evaluate_access(unit.authorization, request, client, shown)
+    decision = evaluate_access(unit.authorization, request, client, shown, sni)
     about = tuple(
         f"{name}{describe_access(one)}"
         for number, one in enumerate(unit.authorization.rules[:_RULES])
@@ -326,11 +329,16 @@ def names_set_by(services: Sequence[ir.ExtAuth]) -> set[str]:
 
 
 def see_behind(
-    served: Served, rule: ir.Rule, head: Head, now: float = 0.0, client: str = ""
+    served: Served,
+    rule: ir.Rule,
+    head: Head,
+    now: float = 0.0,
+    client: str = "",
+    sni: str = "",
 ) -> Head:
     """Return the head as limits and backends see it, without the headers of services."""
     hidden = drop_set(served, rule, head)
-    met = _met_by_rules(served.units(rule.policies), hidden.request(), client)
+    met = _met_by_rules(served.units(rule.policies), hidden.request(), client, sni)
     return _pass_proofs(served, rule, head, hidden, now, met)
 
 
@@ -347,13 +355,15 @@ def _set_by_proofs(served: Served, rule: ir.Rule) -> set[str]:
     return {fold_name(name) for one in units if is_proof(one) for name in sets_of(one)}
 
 
-def _met_by_rules(units: Sequence[ir.PolicyUnit], request: Request, client: str) -> set[str]:
+def _met_by_rules(
+    units: Sequence[ir.PolicyUnit], request: Request, client: str, sni: str
+) -> set[str]:
     """Return the policies of which one unit suffices and whose authorization allows the request."""
     return {
         _policy_of(one)
         for one in units
         if one.any and not one.status and one.authorization is not None and not _asks_token(one)
-        if evaluate_access(one.authorization, request, client, TokenView({})).allow
+        if evaluate_access(one.authorization, request, client, TokenView({}), sni).allow
     }
 
 

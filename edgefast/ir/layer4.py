@@ -54,9 +54,11 @@ class StreamRoute(Struct, frozen=True, gc=False):
     name: str = ""  # spec.rules[].name
     source: str = ""  # "file:line" or "generation 3", for dump and explain
     reason: str = ""
-    policies: tuple[
-        str, ...
-    ] = ()  # PolicyUnit.name: who may enter; none of them can be asked yet, so that all is refused
+    # PolicyUnit.name, in the order in which they are asked. A unit that cannot decide about connections refuses them.
+    policies: tuple[str, ...] = ()
+    lost: tuple[
+        tuple[str, str], ...
+    ] = ()  # units that do not apply here, and the winner; for explain
     backends: tuple[StreamBackend, ...] = ()
 
 

@@ -95,6 +95,10 @@ class AccessRule(Struct, frozen=True, gc=False):
     allow: bool
     name: str = ""
     sources: tuple[str, ...] = ()  # address ranges; the client must be in one of them
+    # Lower case, exact or "*.example.com"; SNI must be one of them.
+    server_names: tuple[str, ...] = ()
+    # subjectAltNames; the client certificate must have one of them. DNS names are lower case.
+    certificate: tuple[tuple[Literal["dns", "uri"], str], ...] = ()
     headers: tuple[
         tuple[str, tuple[str, ...]], ...
     ] = ()  # lower case; each must have one of its values

@@ -83,7 +83,7 @@ LAYER4 = (
         "counter",
         "Refused connections, and datagrams without a session, by cause: a limit of the "
         "listener or of the client address, no PROXY protocol header, no route or backend "
-        "weight, or no reachable backend.",
+        "weight, no reachable backend, or a policy.",
         ("reason",),
         cell=STREAM_REFUSED,
     ),
@@ -155,7 +155,7 @@ AUTHORISATION = (
 DECIDED = Family(
     f"{PREFIX}policy_requests_total",
     "counter",
-    "Requests decided by a unit of a policy. error: it is invalid, or its service failed. "
+    "Requests and layer 4 connections decided by a unit of a policy. error: it is invalid, or its service failed. "
     "cached: allowed and denied requests that were decided without a call of its service.",
     ("policy", "unit", "verdict"),
     "",

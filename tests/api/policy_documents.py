@@ -33,6 +33,7 @@ from edgefast.api.edge.securitypolicy import (
     AuthorizationOperation,
     AuthorizationPrincipal,
     AuthorizationRule,
+    ClientCertificateNames,
     ExtAuth,
     ExtAuthCache,
     ExtAuthGRPC,
@@ -174,7 +175,14 @@ POLICY_DOCUMENTS: dict[type, list[Document]] = {
             {"headers": [{"name": name, "values": ["x"]} for name in ("x-a", "x-b")]},
             {"headers": [{"name": name, "values": ["x"]} for name in ("x-a", "Host")]},
             {"headers": [{"name": "x-host", "values": ["x"]}]},
+            *({"serverNames": []}, {"serverNames": ["a.test"]}),
+            {"clientCertificate": {"uris": ["spiffe://a"]}},
         )
+    ],
+    ClientCertificateNames: [
+        {**dns, **uris}
+        for dns in ({}, {"dnsNames": []}, {"dnsNames": ["a.test"]})
+        for uris in ({}, {"uris": []}, {"uris": ["spiffe://a"]})
     ],
     OperationPath: [
         {"value": value, **kind}

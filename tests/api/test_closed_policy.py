@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edgefast.api.decode.decode import decode_documents
-from edgefast.api.edge.policy_target import CLOSED_BY
+from edgefast.api.edge.policy_target import TARGETS_OF
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 
 pytestmark = pytest.mark.pure
@@ -24,7 +24,7 @@ SERVICE = {"targetRefs": [{"group": "", "kind": "Service", "name": "web"}]}
 BOTH = {"targetRefs": [*TARGETS["targetRefs"], *SERVICE["targetRefs"]]}
 ROUTE = [("HTTPRoute", "web")]
 #: Every kind that a policy closes, by the name that is written.
-ANY = {kind: [(one, "a") for one in kinds] for kind, kinds in CLOSED_BY.items()}
+ANY = {kind: [(one, "a") for one in kinds] for kind, kinds in TARGETS_OF.items()}
 LOST = "all of the namespace"
 Closed = list[tuple[str, str]] | str | None
 
@@ -128,7 +128,7 @@ def test_what_a_target_closes(
     for group, kind in written:
         spec = {"targetRefs": [{"group": group, "kind": kind, "name": "a"}], "timeout": 5}
         named = {"exact": [(kind, "a")], "any": ANY[policy], "": [], LOST: LOST}[closed]
-        if closed == "exact" and kind not in CLOSED_BY[policy]:
+        if closed == "exact" and kind not in TARGETS_OF[policy]:
             named = []
         assert closed_by(OURS, policy, spec) == (policy, named), (group, kind)
 

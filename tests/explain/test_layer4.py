@@ -15,7 +15,7 @@ from edgefast.explain import (
 )
 from edgefast.explain.explain import explain
 from edgefast.explain.render import render_explanation
-from edgefast.translate import Settings, translate
+from edgefast.translate import Settings, Translation, translate
 from tests.translate.gateway_text import gateway
 
 pytestmark = pytest.mark.pure
@@ -184,3 +184,54 @@ def test_a_policy_that_goes_opens_what_it_kept_out() -> None:
     assert back.changes[0].kind == "refused"
     (answer,) = explain(serve_translation(guarded), read_request_spec("GET", "tcp://h:90")).answers
     assert answer.check == "policy_invalid" and "SecurityPolicy default/who" in answer.why
+
+
+POLICY = """\
+---
+apiVersion: gateway.edge.io/v1alpha1
+kind: SecurityPolicy
+metadata: {name: inside}
+spec:
+  targetRefs: [{group: gateway.networking.k8s.io, kind: TCPRoute, name: db}]
+  authorization:
+    rules:
+    - {name: office, action: Allow, principal: {clientCIDRs: [RANGE]}}
+"""
+
+
+def guard(source: str, cidr: str = "10.0.0.0/8") -> Explanation:
+    decoded = decode_documents((WORLD + POLICY.replace("RANGE", cidr)).encode(), "a.yaml")
+    translation = translate(Snapshot.of(decoded.objects), Settings())
+    request = read_request_spec("GET", "tcp://db.test:90", source=source)
+    return explain(serve_translation(translation), request)
+
+
+def test_an_authorization_decides_by_the_client() -> None:
+    passes, refused = guard("10.1.2.3"), guard("192.0.2.1")
+    assert [one.kind for one in passes.answers] == ["backend"]
+    assert [(one.verdict, one.why) for one in passes.policies] == [
+        ("passes", "rules[0] (office) allows")
+    ]
+    (answer,) = refused.answers
+    assert (answer.kind, answer.check) == ("closed", "authorization")
+    assert answer.why == (
+        "security/default/inside#authorization: no rule matches, defaultAction is Deny: "
+        "the connection is reset"
+    )
+    assert answer.fix == "rules[0] (office): client 192.0.2.1 is not in 10.0.0.0/8"
+    text = "\n".join(render_explanation(refused))
+    assert "security/default/inside#authorization" in text
+
+
+def test_diff_names_a_client_whose_access_changes() -> None:
+    def made(cidr: str) -> Translation:
+        decoded = decode_documents((WORLD + POLICY.replace("RANGE", cidr)).encode(), "a.yaml")
+        return translate(Snapshot.of(decoded.objects), Settings())
+
+    found = diff_translations(made("10.0.0.0/8"), made("10.0.0.0/7"))
+    (change,) = found.changes
+    assert change.opens and change.kind == "opened"
+    assert change.text.startswith("TCP port 90 from 11.0.0.0: access granted")
+    assert (change.example.source, change.before.answer) == ("11.0.0.0", "refused")
+    (change,) = diff_translations(made("10.0.0.0/7"), made("10.0.0.0/8")).changes
+    assert change.breaks and change.kind == "refused"

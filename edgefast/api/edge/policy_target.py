@@ -17,11 +17,14 @@ from edgefast.api.model.policy_target import Newer as Newer
 from edgefast.api.model.policy_target import PolicyTarget as PolicyTarget
 from edgefast.api.model.reference import GATEWAY_GROUP
 
-#: Kinds of the Gateway API that a policy may be attached to.
-TARGET_KINDS = ("Gateway", "ListenerSet", "HTTPRoute", "GRPCRoute")
+#: Routes of layer 4 that a policy may be attached to.
+LAYER4_TARGETS = ("TLSRoute", "TCPRoute", "UDPRoute")
 
-#: Of these the routes.
-ROUTE_TARGETS = ("HTTPRoute", "GRPCRoute")
+#: All routes that a policy may be attached to.
+ROUTE_TARGETS = ("HTTPRoute", "GRPCRoute", *LAYER4_TARGETS)
+
+#: Kinds of the Gateway API that a policy may be attached to.
+TARGET_KINDS = ("Gateway", "ListenerSet", *ROUTE_TARGETS)
 
 #: What requests are sent to, and its group: a BackendTrafficPolicy may be attached to it as well.
 BACKEND_TARGETS = {
@@ -42,19 +45,10 @@ WHOLE = ("XBackendTrafficPolicy",)
 #: What is said of a target that is none.
 PASSES = "requests pass without it"
 
-#: Kinds of routes that it cannot hold for yet.
-LATER_KINDS = ("TLSRoute", "TCPRoute", "UDPRoute")
-
-#: What each kind of policy closes when it names it: what it may be attached to, and of who may enter also what it cannot hold for yet.
-CLOSED_BY: dict[str, tuple[str, ...]] = {
-    **TARGETS_OF,
-    "SecurityPolicy": (*TARGET_KINDS, *LATER_KINDS),
-}
-
 
 def is_target(policy: str, group: str, kind: str) -> bool:
-    """Tell whether policies of a kind say anything of objects of another, if only that these are closed."""
-    return kind in CLOSED_BY[policy] and group == group_of_target(kind)
+    """Tell whether policies of a kind may be attached to objects of another kind."""
+    return kind in TARGETS_OF[policy] and group == group_of_target(kind)
 
 
 def group_of_target(kind: str) -> str:
@@ -69,8 +63,8 @@ class PolicyTargetReference(Element, frozen=True, kw_only=True):
     kind: Annotated[
         Kind,
         Meta(
-            description="Gateway, ListenerSet, HTTPRoute or GRPCRoute. For a BackendTrafficPolicy also "
-            "Service, Backend of gateway.edge.io, and XBackend of "
+            description="Gateway, ListenerSet, HTTPRoute, GRPCRoute, TLSRoute, TCPRoute or UDPRoute. For a "
+            "BackendTrafficPolicy also Service, Backend of gateway.edge.io, and XBackend of "
             "gateway.networking.x-k8s.io."
         ),
     ]

@@ -24,6 +24,7 @@ from edgefast.api.model.fields import (
     CIDR,
     Duration,
     Element,
+    Hostname,
     HTTPHeaderName,
     PreciseHostname,
     Resource,
@@ -87,8 +88,21 @@ class AuthorizationHeader(Element, frozen=True, kw_only=True):
     ]
 
 
+class ClientCertificateNames(Element, frozen=True, kw_only=True):
+    """Names (subjectAltName) of a client certificate that an authority of the listener has issued. One name must match."""
+
+    dns_names: Annotated[
+        tuple[Hostname, ...],
+        Meta(max_length=64, description="DNS names, compared as text: `*` matches only `*`."),
+    ] = field(default=(), name="dnsNames")
+    uris: Annotated[
+        tuple[Annotated[str, Meta(min_length=1, max_length=2048)], ...],
+        Meta(max_length=64, description="URIs such as spiffe://example.com/app, case-sensitive."),
+    ] = ()
+
+
 class AuthorizationPrincipal(Element, frozen=True, kw_only=True):
-    """Client of a request. All fields that are set must match."""
+    """Client of a request or connection. All fields that are set must match."""
 
     client_cidrs: Annotated[
         tuple[CIDR, ...],
@@ -98,6 +112,21 @@ class AuthorizationPrincipal(Element, frozen=True, kw_only=True):
             "address.",
         ),
     ] = field(default=(), name="clientCIDRs")
+    server_names: Annotated[
+        tuple[Hostname, ...],
+        Meta(
+            max_length=64,
+            description="Server names of TLS (SNI). `*.example.com` matches all names below example.com. A "
+            "connection without a server name matches Deny rules only.",
+        ),
+    ] = ()
+    client_certificate: Annotated[
+        ClientCertificateNames | None,
+        Meta(
+            description="Names of the client certificate. A connection without a valid one matches Deny "
+            "rules only."
+        ),
+    ] = None
     headers: Annotated[
         tuple[AuthorizationHeader, ...],
         Meta(max_length=16, description="Headers. All must match."),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
-    LATER_KINDS,
     TARGET_KINDS,
     group_of_target,
 )
@@ -21,7 +20,7 @@ from edgefast.diagnostics.problem import Source
 
 __all__ = ["find_annotated_guard"]
 
-_KINDS = frozenset({*TARGET_KINDS, *LATER_KINDS, *BACKEND_TARGETS})
+_KINDS = frozenset({*TARGET_KINDS, *BACKEND_TARGETS})
 
 
 def find_annotated_guard(item: Loaded) -> ForeignPolicy | None:

@@ -12,7 +12,6 @@ import msgspec
 
 from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
-    LATER_KINDS,
     TARGET_KINDS,
     group_of_target,
 )
@@ -24,7 +23,7 @@ from edgefast.diagnostics.problem import did_you_mean
 
 __all__ = ["TARGETS", "hint_at_kind", "read_kinds", "spread_target"]
 
-TARGETS = (*TARGET_KINDS, *LATER_KINDS, *BACKEND_TARGETS)
+TARGETS = (*TARGET_KINDS, *BACKEND_TARGETS)
 _OTHERS = frozenset({one.kind for one in KINDS.values()}.union(UNREAD_KINDS, CORE_KINDS)) - {
     *TARGETS
 }

@@ -20,7 +20,7 @@ class PolicyTarget(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """
 
     path: tuple[str | int, ...]  # of the field
-    kind: str  # of TARGET_KINDS, LATER_KINDS or BACKEND_TARGETS
+    kind: str  # of TARGET_KINDS or BACKEND_TARGETS
     name: str = ""
     section: str = ""
     selector: LabelSelector | None = (

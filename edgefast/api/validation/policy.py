@@ -14,7 +14,6 @@ from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicySpec
 from edgefast.api.edge.credentials import ExtractFrom
 from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
-    LATER_KINDS,
     ROUTE_TARGETS,
     TARGET_KINDS,
     PolicyTargetReference,
@@ -23,6 +22,7 @@ from edgefast.api.edge.securitypolicy import (
     AuthorizationOperation,
     AuthorizationPrincipal,
     AuthorizationRule,
+    ClientCertificateNames,
     ExtAuth,
     ExtAuthCache,
     ExtAuthGRPC,
@@ -52,7 +52,6 @@ _TARGETS = ", ".join(f"'{kind}'" for kind in TARGET_KINDS)
 _SUPPORTED = (
     f"{', '.join(TARGET_KINDS)}, of a BackendTrafficPolicy also {', '.join(BACKEND_TARGETS)}"
 )
-_LATER = "; it is not supported: a SecurityPolicy denies all its requests, and requests pass without any other policy"
 #: `self.value` as `check_literal` takes it.
 _LITERAL = (
     r"self.value.matches('^/(?:[-A-Za-z0-9/._~!$&\'()*+,;=:@]|%[0-9a-fA-F]{2})*$') && "
@@ -69,11 +68,11 @@ _LITERAL = (
         f" || (self.group == '{group}' && self.kind == '{kind}')"
         for kind, group in BACKEND_TARGETS.items()
     ),
-    message="a target must be a Gateway, ListenerSet, HTTPRoute or GRPCRoute of the Gateway API, a Service, a Backend of "
+    message="a target must be a Gateway, a ListenerSet or a route of the Gateway API, a Service, a Backend of "
     "gateway.edge.io, or an XBackend of gateway.networking.x-k8s.io",
 )
 def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
-    """Policies are attached to what requests of HTTP go through; of those at a Service policy_target.py knows more."""
+    """Policies are attached to what requests and connections go through; of those at a Service policy_target.py knows more."""
     if BACKEND_TARGETS.get(one.kind) == one.group:
         return
     if hint := hint_at_kind(one.group, one.kind):
@@ -91,10 +90,9 @@ def check_target(one: PolicyTargetReference) -> Iterable[Violation]:
             guess = did_you_mean(one.group, (GATEWAY_GROUP,))
             yield Violation(("group",), "NotSupported", message, guess)
     if one.kind not in TARGET_KINDS:
-        later = _LATER if one.kind in LATER_KINDS else ""
-        message = f'"{one.kind}" (supported: {_SUPPORTED}){later}'
-        kinds = () if later else (*TARGET_KINDS, *BACKEND_TARGETS)
-        yield Violation(("kind",), "NotSupported", message, did_you_mean(one.kind, kinds))
+        message = f'"{one.kind}" (supported: {_SUPPORTED})'
+        hint = did_you_mean(one.kind, (*TARGET_KINDS, *BACKEND_TARGETS))
+        yield Violation(("kind",), "NotSupported", message, hint)
 
 
 @BOOK.on(
@@ -123,11 +121,7 @@ def check_merge_type(spec: SecurityPolicySpec | BackendTrafficPolicySpec) -> Ite
     wrong = [ref.kind for ref in spec.target_refs if (ref.kind in kinds) != replaces]
     if not wrong:
         return ()
-    lower = (
-        "HTTPRoute, GRPCRoute, Service, Backend and XBackend"
-        if below
-        else "HTTPRoute and GRPCRoute"
-    )
+    lower = "routes, Service, Backend and XBackend" if below else "routes"
     where = lower if replaces else "Gateway and ListenerSet"
     message = f"{spec.merge_type} with a target of kind {wrong[0]} (it is for {where})"
     return (Violation(("mergeType",), "Forbidden", message),)
@@ -168,16 +162,45 @@ def check_operation(one: AuthorizationOperation) -> Iterable[Violation]:
 @BOOK.on(
     AuthorizationPrincipal,
     "client_cidrs",
+    "server_names",
+    "client_certificate",
     "headers",
     "jwt",
     cel="(has(self.clientCIDRs) && size(self.clientCIDRs) > 0) || "
+    "(has(self.serverNames) && size(self.serverNames) > 0) || has(self.clientCertificate) || "
     "(has(self.headers) && size(self.headers) > 0) || has(self.jwt)",
-    message="principal must have clientCIDRs, headers or jwt",
+    message="principal must have clientCIDRs, serverNames, clientCertificate, headers or jwt",
 )
 def check_principal(one: AuthorizationPrincipal) -> Iterable[Violation]:
-    """Somebody who is nobody in particular would be anybody."""
-    if not one.client_cidrs and not one.headers and one.jwt is None:
-        return (Violation((), "Required", "clientCIDRs, headers or jwt"),)
+    """A principal without a condition would match every client."""
+    if is_empty_principal(one):
+        message = "clientCIDRs, serverNames, clientCertificate, headers or jwt"
+        return (Violation((), "Required", message),)
+    return ()
+
+
+def is_empty_principal(one: AuthorizationPrincipal) -> bool:
+    """Tell whether a principal has no condition."""
+    return not (
+        one.client_cidrs
+        or one.server_names
+        or one.client_certificate is not None
+        or one.headers
+        or one.jwt is not None
+    )
+
+
+@BOOK.on(
+    ClientCertificateNames,
+    "dns_names",
+    "uris",
+    cel="(has(self.dnsNames) && size(self.dnsNames) > 0) || (has(self.uris) && size(self.uris) > 0)",
+    message="clientCertificate must have dnsNames or uris",
+)
+def check_certificate_names(one: ClientCertificateNames) -> Iterable[Violation]:
+    """A condition without names would match every certificate."""
+    if not one.dns_names and not one.uris:
+        return (Violation((), "Required", "dnsNames or uris"),)
     return ()
 
 

@@ -40,7 +40,7 @@ _TIMES_OF_REQUESTS = {
     SecurityPolicySpec,
     "target_refs",
     cel=f"self.targetRefs.all(ref, !(ref.kind in [{_KINDS}]))",
-    message="a SecurityPolicy is for Gateways, ListenerSets, HTTPRoutes and GRPCRoutes",
+    message="a SecurityPolicy is for Gateways, ListenerSets and routes",
 )
 def check_security_targets(spec: SecurityPolicySpec) -> Iterable[Violation]:
     """Who may enter is settled before a request has a backend."""

@@ -21,6 +21,11 @@ cdef class AccessTest:
     cdef:
         bint allow
         bint asks_address, asks_method
+        bint asks_request       # a condition that no connection has
+        bint asks_tls           # one about its server name or client certificate
+        frozenset server_names  # None: any
+        list suffixes           # b".example.com" of wildcards among them
+        frozenset dns, uris     # names of a client certificate; None: any, or none
         AccessSpan *v4          # sorted, apart from each other
         AccessSpan *v6
         int n_v4, n_v6
@@ -30,7 +35,10 @@ cdef class AccessTest:
         object token            # ir.AccessToken; None: it asks for none
         bytes log               # b'"name"', or its number
 
-    cdef bint holds(self, const uint8_t *address, const ef_request *request, list readings, RuleAuthFlow flow) except -1
+    cdef bint holds(self, const uint8_t *address, Peer peer, const ef_request *request, list readings, RuleAuthFlow flow) except -1
+    cdef bint holds_for_connection(self, const uint8_t *address, bytes sni, ClientCertificate certificate) except -1
+    cdef bint has_server_name(self, bytes sni) except -1
+    cdef bint has_certificate(self, ClientCertificate certificate) except -1
     cdef bint has_token(self, RuleAuthFlow flow) except -1
     cdef bint has_address(self, const uint8_t *address) noexcept
     cdef bint has_path(self, const ef_request *request, list readings) except -1
@@ -44,7 +52,10 @@ cdef class Access:
         bint asks_address       # some rule does
         bint denies_paths       # some rule does
         bint asks_token         # some rule does
+        bint asks_request       # some rule does
+        bint asks_certificate   # some rule does
         bint allow              # what is decided where no rule holds
         AccessTest decided      # by whom it was the last time; None: no rule held
 
-    cdef bint admits(self, bytes client, const ef_request *request, RuleAuthFlow flow) except -1
+    cdef bint admits_connection(self, const uint8_t *address, bytes sni, ClientCertificate certificate) except -1
+    cdef bint admits(self, bytes client, Peer peer, const ef_request *request, RuleAuthFlow flow) except -1

@@ -130,6 +130,14 @@ cdef class AccessTest:
         if spec.paths:
             self.paths = [self.take_path(engine, kind, path.encode()) for kind, path in spec.paths]
         self.token = spec.token
+        if spec.server_names:
+            self.server_names = frozenset([one.encode() for one in spec.server_names if not one.startswith("*.")])
+            self.suffixes = [one[1:].encode() for one in spec.server_names if one.startswith("*.")]
+        if spec.certificate:
+            self.dns = frozenset([name.encode() for kind, name in spec.certificate if kind == "dns"])
+            self.uris = frozenset([name.encode() for kind, name in spec.certificate if kind == "uri"])
+        self.asks_tls = self.server_names is not None or self.dns is not None
+        self.asks_request = self.asks_method or self.headers is not None or self.paths is not None or self.token is not None
         self.log = json_encode(spec.name) if spec.name else b"%d" % number
 
     def take_path(self, Engine engine, str kind, bytes path):
@@ -163,8 +171,9 @@ cdef class AccessTest:
                     return False
         return True
 
-    cdef bint holds(self, const uint8_t *address, const ef_request *request, list readings, RuleAuthFlow flow) except -1:
-        """All that it asks for. `address`: 16 bytes; NULL: the client has none. `readings`: of the path, for a rule that denies."""
+    cdef bint holds(self, const uint8_t *address, Peer peer, const ef_request *request, list readings, RuleAuthFlow flow) except -1:
+        """All that it asks for. `address`: 16 bytes; NULL: the client has none. `peer` None: without TLS. `readings`: of the path, for a rule
+        that denies."""
         cdef AccessHeader header
         if self.token is not None and not self.has_token(flow):
             return False
@@ -172,11 +181,49 @@ cdef class AccessTest:
             return False
         if self.asks_address and not (self.has_address(address) if address != NULL else not self.allow):
             return False
+        if self.asks_tls and not self.holds_for_connection(
+            address, peer.sni if peer is not None else None, peer.certificate if peer is not None else None
+        ):
+            return False
         if self.headers is not None:
             for header in self.headers:
                 if not header.holds(self.allow, request):
                     return False
         return self.paths is None or self.has_path(request, None if self.allow else readings)
+
+    cdef bint holds_for_connection(self, const uint8_t *address, bytes sni, ClientCertificate certificate) except -1:
+        """The same for a connection, of a rule without conditions about requests."""
+        if self.asks_address and not (self.has_address(address) if address != NULL else not self.allow):
+            return False
+        if self.server_names is not None and not self.has_server_name(sni):
+            return False
+        return self.dns is None or self.has_certificate(certificate)
+
+    cdef bint has_server_name(self, bytes sni) except -1:
+        """A missing name matches Deny rules alone; so does a name with dots at its end, which a backend may take for the name without."""
+        cdef bytes suffix
+        if sni is None:
+            return not self.allow
+        if not self.allow:
+            sni = sni.rstrip(b".")
+        if sni in self.server_names:
+            return True
+        for suffix in self.suffixes:
+            if sni.endswith(suffix) and len(sni) > len(suffix):
+                return True
+        return False
+
+    cdef bint has_certificate(self, ClientCertificate certificate) except -1:
+        """No certificate, or one that no authority of the listener has issued, matches Deny rules alone."""
+        if certificate is None or not certificate.verified:
+            return not self.allow
+        for name in certificate.dns:
+            if (<bytes>name).lower() in self.dns:
+                return True
+        for name in certificate.uris:
+            if name in self.uris:
+                return True
+        return False
 
     cdef bint has_address(self, const uint8_t *address) noexcept:
         if inet_is_v4(address):
@@ -227,12 +274,14 @@ cdef class Access:
             self.asks_address |= rule.asks_address
             self.denies_paths |= not rule.allow and rule.paths is not None
             self.asks_token |= rule.token is not None
+            self.asks_request |= rule.asks_request
+            self.asks_certificate |= rule.dns is not None
         names = dict.fromkeys([name for one in spec.rules for name, _ in one.headers])
         if names:
             self.names = HeaderNames(names)
 
-    cdef bint admits(self, bytes client, const ef_request *request, RuleAuthFlow flow) except -1:
-        """client: an address as text; what is none is in no range. `flow`: whose token rules may ask for; None: none does."""
+    cdef bint admits(self, bytes client, Peer peer, const ef_request *request, RuleAuthFlow flow) except -1:
+        """client: an address as text; what is none is in no range. `peer`: with the facts of its TLS. `flow`: whose token rules may ask for; None: none does."""
         cdef uint8_t read[INET_SIZE]
         cdef const uint8_t *address = NULL
         cdef AccessTest rule
@@ -242,7 +291,17 @@ cdef class Access:
         if self.denies_paths:
             readings = read_path(self.engine, request.path, request.path_len)
         for rule in self.rules:
-            if rule.holds(address, request, readings, flow):
+            if rule.holds(address, peer, request, readings, flow):
+                self.decided = rule
+                return rule.allow
+        self.decided = None
+        return self.allow
+
+    cdef bint admits_connection(self, const uint8_t *address, bytes sni, ClientCertificate certificate) except -1:
+        """address: 16 bytes; NULL: the client has none. sni, certificate: None if absent. Only for rules without conditions about requests."""
+        cdef AccessTest rule
+        for rule in self.rules:
+            if rule.holds_for_connection(address, sni, certificate):
                 self.decided = rule
                 return rule.allow
         self.decided = None
@@ -257,7 +316,7 @@ cdef bint evaluate_token_policies(RuleAuthFlow flow) except -1:
     cdef Py_ssize_t i
     for i in range(PyList_GET_SIZE(flow.token_policies)):
         policy, access = flow.token_policies[i], flow.accesses[i]
-        if not access.admits(ex.client, &flow.request, flow):
+        if not access.admits(ex.client, ex.down.peer, &flow.request, flow):
             policy.refuse(ex, 403, access.decided.log if access.decided is not None else None, F_DENIED)
             return False
         ef_stat_add(&policy.row.cells[P_ALLOWED], 1)
@@ -274,5 +333,5 @@ def count_admitted(Engine engine, spec, bytes client, bytes path, int times):
     request.path = <const uint8_t *>PyBytes_AS_STRING(path)
     request.path_len = PyBytes_GET_SIZE(path)
     for i in range(times):
-        admitted += access.admits(client, &request, None)
+        admitted += access.admits(client, None, &request, None)
     return admitted

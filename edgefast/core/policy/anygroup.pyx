@@ -45,7 +45,7 @@ cdef PolicyResult evaluate_any(RulePolicyChain chain, Exchange ex, Routed *at, e
             asked = True
             continue
         group = groups.get(policy.group) if policy.group is not None else None
-        if policy.access.admits(ex.client, request, None):
+        if policy.access.admits(ex.client, ex.down.peer, request, None):
             ef_stat_add(&policy.row.cells[P_ALLOWED], 1)
             if group is not None:
                 group.met = True

@@ -37,6 +37,7 @@ cdef class AuthBodyBuffer
 cdef class RuleAuthFlow
 cdef class LivePolicy
 cdef class RulePolicyChain
+cdef class ConnectionPolicyChain
 cdef class ListenerFilterChain
 cdef class ListenerAuthFlow
 cdef class InjectedFault
@@ -62,6 +63,7 @@ include "policy/check_call.pxd"
 include "policy/auth_body_buffer.pxd"
 include "policy/auth_flow.pxd"
 include "policy/policy_chain.pxd"
+include "policy/connection_policies.pxd"
 include "policy/anygroup.pxd"
 include "policy/listenerfilters.pxd"
 include "policy/fault.pxd"

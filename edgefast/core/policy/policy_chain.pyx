@@ -103,7 +103,7 @@ cdef class RulePolicyChain:
             if policy.access is not None and policy.access.asks_token:  # it speaks last
                 asked += 1
             elif policy.access is not None:
-                if not policy.access.admits(ex.client, request, None):
+                if not policy.access.admits(ex.client, ex.down.peer, request, None):
                     policy.refuse(ex, 403, policy.access.decided.log if policy.access.decided is not None else None, F_DENIED)
                     return ANSWERED
                 ef_stat_add(&policy.row.cells[P_ALLOWED], 1)

@@ -23,6 +23,9 @@ cdef class PolicyUnits(PolicyHooks):
     cdef ListenerFilters make_filters(self, object names):
         return ListenerFilterChain(self.engine, names)
 
+    cdef ConnectionPolicies make_connection_policies(self, object names):
+        return ConnectionPolicyChain(self.engine, names)
+
     cdef Fault make_fault(self, object spec):
         return InjectedFault(spec)
 

@@ -18,6 +18,7 @@ cdef enum:
     DATAGRAM_GRACE_MS = 5000  # for answers that are awaited when nothing more can be sent
     DATAGRAM_KEY = 38  # bytes of a session's key: the client's address and port, our address, the link of a link-local client
     DATAGRAM_SILENCES = 5  # times sessionTimeout that a client may be silent while its backend speaks
+    REFUSAL_LINES = 16  # a second and listener, of datagrams that policies refuse
     UNPROVEN_SHARE = 8  # one in so many of maxSessions is for those that are no conversations yet
     UNPROVEN_ANSWERS = 64  # to each datagram of a client that may be somebody else
     UNPROVEN_BYTES = 131072  # ... and bytes of them: two of the largest

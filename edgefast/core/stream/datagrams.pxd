@@ -16,6 +16,7 @@ cdef class DatagramPort(Watched):
     cdef int pass_on(self, int n) except -1
     cdef int serve(self, StreamListener listener, bytes key, int first, int n) except -1
     cdef DatagramSession begin(self, StreamListener listener, bytes key, const NetAddress *client, const ef_udp_way *way)
+    cdef DatagramSession make_session(self, StreamListener listener, bytes key, const NetAddress *client, const ef_udp_way *way)
     cdef int let_in(self, StreamListener listener, bytes who, const NetAddress *client) except -1
     cdef int part(self) except -1
     cdef int lost(self, DatagramSession session) except -1

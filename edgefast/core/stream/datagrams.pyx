@@ -148,32 +148,39 @@ cdef class DatagramPort(Watched):
         """A session for a client that has none; None: it is not served now."""
         cdef Engine engine = self.engine
         cdef DatagramSession session
-        cdef bytes who
+        cdef StreamRule rule
+        cdef bytes who, refusal
         cdef int refused
         if listener is None:
             engine.count(G_STREAM_REFUSED + REFUSED_ROUTE)
             return None
+        rule = listener.find(None)
+        if rule is not None and rule.policies is not None:  # before it takes a place
+            refusal = rule.policies.refuses(client, None, None, True)
+            if refusal is not None:
+                engine.count(G_STREAM_REFUSED_POLICY)
+                if listener.may_log_refusal(self.reactor.wheel.now):
+                    session = self.make_session(listener, key, client, way)
+                    session.rule = rule
+                    session.refusal = refusal
+                    session.why = PE_DENIED
+                    engine.observer.log_datagrams(session)
+                return None
         who = address_key(client.host)
         refused = self.let_in(listener, who, client)
         if refused != PE_NONE:
             engine.count(G_STREAM_REFUSED + REFUSED_LIMIT + <int>(refused - PE_TOO_MANY))
             return None
-        session = DatagramSession.__new__(DatagramSession)
-        session.owner = self
-        session.reactor = self.reactor
-        session.key = key
-        session.client = client[0]
-        session.way = way[0]
+        session = self.make_session(listener, key, client, way)
         session.client_key = who
-        session.listener = listener
-        session.began = now_us()
+        session.admitted_at = engine.tables.policy_epoch
         listener.active += 1
         listener.seats.enter(session)
         self.sessions[key] = session
         engine.sessions.add(session)
         engine.count(G_STREAM_SESSIONS)
         engine.count(G_STREAM_SESSIONS_ACTIVE)
-        session.rule = listener.find(None)
+        session.rule = rule
         session.share = session.rule.pick(engine) if session.rule is not None else None
         if session.share is None:
             engine.count(G_STREAM_REFUSED + REFUSED_ROUTE)
@@ -184,6 +191,17 @@ cdef class DatagramPort(Watched):
             engine.count(G_STREAM_REFUSED + REFUSED_BACKEND)
             session.end(PE_NO_ENDPOINT)
             return None
+        return session
+
+    cdef DatagramSession make_session(self, StreamListener listener, bytes key, const NetAddress *client, const ef_udp_way *way):
+        cdef DatagramSession session = DatagramSession.__new__(DatagramSession)
+        session.owner = self
+        session.reactor = self.reactor
+        session.key = key
+        session.client = client[0]
+        session.way = way[0]
+        session.listener = listener
+        session.began = now_us()
         return session
 
     cdef int let_in(self, StreamListener listener, bytes who, const NetAddress *client) except -1:

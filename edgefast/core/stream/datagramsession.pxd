@@ -21,6 +21,8 @@ cdef class DatagramSession(Watched):
         int64_t spoke           # ms of the wheel: its client's last datagram
         uint64_t received, sent, datagrams_in, datagrams_out
         TcpProxyEnd why
+        bytes refusal           # PE_DENIED: by what, as members of its log line
+        uint64_t admitted_at    # epoch of policies
 
     cdef bint connect(self, uint64_t tried) except -1
     cdef bint stands(self) except -1

@@ -37,7 +37,8 @@ cdef class DatagramSession(Watched):
         return True
 
     cdef bint stands(self) except -1:
-        """Whether the tables would still give it its backend: its listener has the port, and its rule, or the one in its place, the share."""
+        """Whether the tables would still give it its backend: its listener has the port, its rule, or the one in its place, the share, and
+        policies admit it."""
         cdef StreamRule rule
         cdef StreamShare share
         if self.listener is not self.owner.port.only or not self.endpoint.is_regular():
@@ -49,6 +50,11 @@ cdef class DatagramSession(Watched):
                 return False
             self.rule = rule
             self.share = share
+            self.admitted_at = 0
+        if rule.policies is not None and self.admitted_at != self.owner.engine.tables.policy_epoch:
+            if rule.policies.refuses(&self.client, None, None, False) is not None:
+                return False
+            self.admitted_at = self.owner.engine.tables.policy_epoch
         return True
 
     cdef int give(self, int first, int n) except -1:

@@ -20,6 +20,7 @@ cdef class StreamRule:
         bytes log               # '"route":"TCPRoute ns/name","rule":0', of a log line
         bytes route             # "TCPRoute ns/name"
         int index               # of its rule
+        ConnectionPolicies policies     # None: every client may connect
 
     cdef StreamShare pick(self, Engine engine)
     cdef StreamShare share(self, str name)
@@ -50,6 +51,8 @@ cdef class StreamListener:
         object __weakref__
         UdpSessionLimit seats      # of UDP: its sessions
         TcpProxyShare places     # its connections by client; None: places have not run out
+        int64_t refusals_since  # ms of the wheel: when the second of `refusal_lines` began
+        uint32_t refusal_lines  # log lines of refused datagrams in it
 
     cdef int take(self, object spec) except -1
     cdef StreamRule find(self, bytes name)
@@ -57,6 +60,7 @@ cdef class StreamListener:
     cdef int take_in(self, TcpProxy tcp_proxy) except -1
     cdef int change_client(self, TcpProxy tcp_proxy) except -1
     cdef int let_out(self, TcpProxy tcp_proxy) except -1
+    cdef bint may_log_refusal(self, int64_t now) noexcept
     cdef TcpProxy to_close(self, Engine engine, bytes client)
 
 

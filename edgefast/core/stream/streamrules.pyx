@@ -32,7 +32,7 @@ cdef class StreamShare:
 
 
 cdef class StreamRule:
-    def __init__(self, object spec):
+    def __init__(self, Engine engine, object spec):
         cdef StreamShare share
         cdef uint32_t i
         chosen = [one for one in spec.backends if one.weight > 0]
@@ -51,6 +51,7 @@ cdef class StreamRule:
         self.log = b'"route":%b,"rule":%d' % (json_encode(spec.route), spec.index)
         self.route = spec.route.encode()
         self.index = spec.index
+        self.policies = engine.policies.make_connection_policies(spec.policies) if spec.policies else None
 
     def __dealloc__(self):
         free(self.current)
@@ -164,6 +165,14 @@ cdef class StreamListener:
             if <uint64_t>self.active * 4 < self.max_connections:
                 self.places = None
         return 0
+
+    cdef bint may_log_refusal(self, int64_t now) noexcept:
+        """Whether a refused datagram gets a log line. The address of a datagram can be forged, and their number has no limit."""
+        if now - self.refusals_since >= 1000:
+            self.refusals_since = now
+            self.refusal_lines = 0
+        self.refusal_lines += 1
+        return self.refusal_lines <= REFUSAL_LINES
 
     cdef TcpProxy to_close(self, Engine engine, bytes client):
         """The connection to close for a new one of this client. A client that holds a large part of the places loses an idle one, or any
@@ -296,7 +305,7 @@ cdef class StreamTables:
         spec = _decode_stream_route(self.engine.tables.at(offset, length)[:length])
         if spec.listener != owner or spec.hostname != hostname:
             raise ValueError("the record belongs to another listener or hostname")
-        rule = StreamRule(spec)
+        rule = StreamRule(self.engine, spec)
         self.listener(owner).rules[key] = rule
         return 0
 

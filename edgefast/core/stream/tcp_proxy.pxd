@@ -34,6 +34,7 @@ cdef enum TcpProxyEnd:
     PE_GAVE_WAY             # for another client's sake (of TCP: while the PROXY protocol is awaited)
     PE_BACKEND_GONE         # its endpoint is gone
     PE_TLS_CHANGED          # its client's TLS was made under a rule that is no more
+    PE_DENIED               # a policy of its route
     PE_COUNT
 
 
@@ -97,6 +98,7 @@ cdef class TcpProxy(Timer):
         bint counted            # among the listener's connections
         bytes client_key        # counted among the address' connections; None: not
         NetAddress client       # as the PROXY protocol or the socket says
+        bytes refusal           # PE_DENIED: by what, as members of its log line
         bytes sni, alpn         # as the hello has them; None: none, or no TLS
         uint64_t tried          # places of endpoints that were asked, in the set of this version
         uint32_t tried_at, asked    # which version; how many of it
@@ -112,6 +114,7 @@ cdef class TcpProxy(Timer):
 
     cdef int begin(self) except -1
     cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1
+    cdef bint admit(self) except -1
     cdef int enter(self) except -1
     cdef int refuse(self, TcpProxyEnd why) except -1
     cdef int connect(self) except -1

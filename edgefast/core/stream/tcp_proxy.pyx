@@ -29,6 +29,7 @@ cdef class TcpProxy(Timer):
         """The client's connection is open."""
         cdef Engine engine = self.engine
         cdef Connection connection = self.down.connection
+        cdef bint preamble
         engine.streams[self] = None
         trim_rose(&engine.trim.tcp_proxies, len(engine.streams))
         engine.count(G_STREAM_CONNECTIONS)
@@ -38,10 +39,13 @@ cdef class TcpProxy(Timer):
         connection.counted = &engine.stat.globals[G_STREAM_RECEIVED]
         if self.client.kind == ADDRESS_NONE:
             connection.learn_end(False, &self.client)
+        preamble = self.listener.preamble and connection.wire is None and not self.listener.has_tls
+        if not preamble and not self.admit():  # before it takes a place
+            return 0
         if engine.closing or not self.listener.make_room(self):
             return self.refuse(PE_TOO_MANY)
         self.listener.take_in(self)
-        if self.listener.preamble and connection.wire is None and not self.listener.has_tls:
+        if preamble:
             self.state = TCP_PROXY_PREAMBLE
             self.silent_since = engine.wheel.now
             self.listener.silent[self] = None
@@ -62,11 +66,25 @@ cdef class TcpProxy(Timer):
             self.client.kind = ADDRESS_INET
             self.client.port = <uint16_t>port
             self.listener.change_client(self)
+        if not self.admit():
+            return n
         self.enter()
         return 0 if length == PREAMBLE_ABSENT else length
 
+    cdef bint admit(self) except -1:
+        """Ask the policies of the rule; False: they refuse the connection."""
+        if self.rule is None:
+            self.rule = self.listener.find(self.sni)
+        if self.rule is None or self.rule.policies is None:
+            return True
+        self.refusal = self.rule.policies.refuses(&self.client, self.sni, self.down.connection.wire, True)
+        if self.refusal is None:
+            return True
+        self.refuse(PE_DENIED)
+        return False
+
     cdef int enter(self) except -1:
-        """It is known who the client is."""
+        """The client address is known, and policies admit it."""
         cdef Engine engine = self.engine
         cdef bytes key = address_key(self.client.host)
         self.state = TCP_PROXY_CONNECTING
@@ -79,9 +97,7 @@ cdef class TcpProxy(Timer):
         if not stream_tables_of(engine).bounds.may_begin(self.listener, self.client.host, engine.reactor.now_us()):
             return self.refuse(PE_ADDRESS_RATE)
         if self.rule is None:
-            self.rule = self.listener.find(self.sni)
-            if self.rule is None:
-                return self.refuse(PE_NO_ROUTE)
+            return self.refuse(PE_NO_ROUTE)
         return self.connect()
 
     cdef int refuse(self, TcpProxyEnd why) except -1:
@@ -92,6 +108,8 @@ cdef class TcpProxy(Timer):
             self.engine.count(G_STREAM_REFUSED + REFUSED_ROUTE)
         elif why == PE_PREAMBLE:
             self.engine.count(G_STREAM_REFUSED + REFUSED_PREAMBLE)
+        elif why == PE_DENIED:
+            self.engine.count(G_STREAM_REFUSED_POLICY)
         elif why == PE_GAVE_WAY:
             self.engine.count(G_STREAM_REFUSED + REFUSED_LIMIT)
         else:
@@ -108,7 +126,9 @@ cdef class TcpProxy(Timer):
 
     cdef int choose_again(self) except -1:
         """The table is another one by now: its rule says who is asked, and the time goes on."""
-        self.rule = self.listener.find(self.sni)
+        self.rule = None
+        if not self.admit():
+            return 0
         if self.rule is None:
             return self.refuse(PE_NO_ROUTE)
         self.share = self.rule.pick(self.engine)
@@ -249,7 +269,7 @@ cdef class TcpProxy(Timer):
             if self.listener.preamble == 2:
                 self.engine.count(G_PROXY_PROTOCOL_REFUSED)
                 return self.refuse(PE_PREAMBLE)
-            return self.enter()
+            return self.enter() if self.admit() else 0
         if self.state != TCP_PROXY_OPEN:
             return 0
         if side.other.connection.ended:

@@ -97,6 +97,7 @@ cdef tuple TCP_PROXY_ENDS = (  # of connections and sessions that are passed on;
     b"", b"done", b"client_reset", b"backend_reset", b"idle_timeout", b"stalled", b"drained", b"fault",
     b"too_many_connections", b"address_connections", b"address_rate", b"proxy_protocol", b"no_route", b"no_backend",
     b"no_endpoint", b"connect_failed", b"connect_timeout", b"backend_tls", b"gave_way", b"backend_gone", b"tls_changed",
+    b"policy_denied",
 )
 
 if len(TCP_PROXY_ENDS) != PE_COUNT:

@@ -25,6 +25,7 @@ cdef int log_tcp_proxy(Engine engine, TcpProxy tcp_proxy) except -1:
         log_text(out, <const uint8_t *>PyBytes_AS_STRING(tcp_proxy.sni), PyBytes_GET_SIZE(tcp_proxy.sni))
         out_raw(out, <const char *>b'"', 1)
     put_stream_way(out, tcp_proxy.rule, tcp_proxy.cluster, tcp_proxy.endpoint)
+    put_refusal(out, tcp_proxy.refusal)
     out_raw(out, <const char *>b',"bytes_received":', 18)
     out_number(out, tcp_proxy.received)
     out_raw(out, <const char *>b',"bytes_sent":', 14)
@@ -47,6 +48,7 @@ cdef int log_datagrams(Engine engine, DatagramSession session) except -1:
         return 0
     begin_stream_line(engine, b"UDP", listener, &session.client)
     put_stream_way(out, session.rule, session.cluster, session.endpoint)
+    put_refusal(out, session.refusal)
     out_raw(out, <const char *>b',"bytes_received":', 18)
     out_number(out, session.received)
     out_raw(out, <const char *>b',"bytes_sent":', 14)
@@ -92,6 +94,15 @@ cdef int put_stream_way(Out *out, StreamRule rule, Cluster cluster, Endpoint end
         out_reserve(out, 2048 + PyBytes_GET_SIZE(endpoint.log))
         out_raw(out, <const char *>b',"endpoint":', 12)
         out_bytes(out, endpoint.log)
+    return 0
+
+
+cdef int put_refusal(Out *out, bytes refusal) except -1:
+    """The policy that refuses, with its rule."""
+    if refusal is not None:
+        out_reserve(out, 2048 + PyBytes_GET_SIZE(refusal))
+        out_raw(out, <const char *>b",", 1)
+        out_bytes(out, refusal)
     return 0
 
 

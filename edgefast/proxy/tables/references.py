@@ -54,8 +54,9 @@ def named_by(key: Key, data: bytes) -> frozenset[Key]:
                 tls = _CLUSTER.decode(data).tls
                 return _secrets((tls.ca, tls.certificate)) if tls is not None else frozenset()
             case "stream_route":
-                used = (one.cluster for one in _STREAM.decode(data).backends)
-                return frozenset(("cluster", name) for name in used if name)
+                route = _STREAM.decode(data)
+                clusters = {("cluster", one.cluster) for one in route.backends if one.cluster}
+                return frozenset(clusters | {("policy", one) for one in route.policies})
             case "policy":
                 return frozenset(_named_by_policy(_POLICY.decode(data)))
             case "virtual_host" | "fragment":

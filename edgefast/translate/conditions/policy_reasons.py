@@ -136,8 +136,8 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "Programmed",
             "False",
             "NotSupported",
-            "It applies to TCPRoutes, TLSRoutes or UDPRoutes, which policies do not support; "
-            "connections to them are refused. Or a backend has too many health checks of "
+            "A field of it cannot decide about the connections of a TCPRoute, TLSRoute or "
+            "UDPRoute; these are refused. Or a backend has too many health checks of "
             "BackendTrafficPolicies. The message names them.",
         ),
         Reason(

@@ -76,6 +76,7 @@ class PolicySummary(msgspec.Struct, frozen=True, gc=False):
     family: Family
     units: tuple[Unit, ...]
     merge: Merge = "Inherit"
+    asks: tuple[str, ...] = ()  # conditions of its authorization beside addresses, as field names
 
     @property
     def owner(self) -> str:

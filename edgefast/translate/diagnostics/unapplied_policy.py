@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from edgefast.api.edge.policy_target import BACKEND_TARGETS, LATER_KINDS, TARGET_KINDS
+from edgefast.api.edge.policy_target import BACKEND_TARGETS, LAYER4_TARGETS, TARGET_KINDS
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.kinds import EDGE_GROUP, EXPERIMENTAL_GROUP, KINDS, Object
 from edgefast.api.migration.annotations import is_access_annotation
@@ -32,7 +32,7 @@ _MOST = 1_000
 #: The effect on requests to an object that is closed.
 _FATE = {
     **dict.fromkeys((*TARGET_KINDS, *BACKEND_TARGETS, "GatewayClass"), "answers 500"),
-    **dict.fromkeys(LATER_KINDS, "refuses connections"),
+    **dict.fromkeys(LAYER4_TARGETS, "refuses connections"),
 }
 _BACKENDS = frozenset(BACKEND_TARGETS)
 _OPEN = "write a SecurityPolicy, or serve it without the policy (--ignore-foreign-policies)"

@@ -112,8 +112,8 @@ def update_caches(
             stale.add(ref)
             if not uses[ref]:
                 del uses[ref]
-        come = new.units if type(new) is HostOutcome else ()
-        gone = old.units if type(old) is HostOutcome else ()
+        come = new.units if new is not None else ()
+        gone = old.units if old is not None else ()
         if come or gone:
             doubtful |= _count(policy_uses, gone, come)
         ways = new.treatments if type(new) is HostOutcome else ()

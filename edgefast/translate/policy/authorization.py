@@ -11,6 +11,7 @@ Must never: make a rule wider or narrower than it is written, or omit one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from edgefast import ir
 from edgefast.api.edge.securitypolicy import (
@@ -20,7 +21,8 @@ from edgefast.api.edge.securitypolicy import (
     OperationPath,
 )
 from edgefast.api.model.regex import explain_regex
-from edgefast.api.validation.policy import host_problem, tell_ascii
+from edgefast.api.validation.hostname import check_hostname
+from edgefast.api.validation.policy import host_problem, is_empty_principal, tell_ascii
 from edgefast.diagnostics.problem import did_you_mean, supported_text
 from edgefast.diagnostics.reasons.word import Word
 from edgefast.netaddr import parse_network
@@ -42,6 +44,7 @@ _MAX_RULES = 64
 _MAX_METHODS = 16
 _MAX_RANGES = 256
 _MAX_HEADERS = 16
+_MAX_NAMES = 64
 _MAX_VALUES = 256
 _MAX_PATH = 1024
 _MAX_VALUE = 4096
@@ -72,10 +75,9 @@ def _translate_rule(
         _refuse(report, path, "Required", "operation or principal")
     if operation is not None and not operation.methods and operation.path is None:
         _refuse(report, f"{path}.operation", "Required", "methods or path")
-    if principal is not None and not (
-        principal.client_cidrs or principal.headers or principal.jwt is not None
-    ):
-        _refuse(report, f"{path}.principal", "Required", "clientCIDRs, headers or jwt")
+    if principal is not None and is_empty_principal(principal):
+        message = "clientCIDRs, serverNames, clientCertificate, headers or jwt"
+        _refuse(report, f"{path}.principal", "Required", message)
     methods = operation.methods if operation is not None else ()
     _check_count(len(methods), "methods", _MAX_METHODS, report, f"{path}.operation.methods")
     for at, method in enumerate(methods):
@@ -88,6 +90,8 @@ def _translate_rule(
         allow=rule.action == "Allow",
         name=rule.name or "",
         sources=tuple(_translate_sources(principal, report, f"{where}.clientCIDRs")),
+        server_names=tuple(_translate_names(principal, report, f"{where}.serverNames")),
+        certificate=tuple(_translate_certificate(principal, report, f"{where}.clientCertificate")),
         headers=tuple(_translate_headers(principal, report, f"{where}.headers")),
         methods=tuple(dict.fromkeys(methods)),
         paths=paths,
@@ -130,6 +134,31 @@ def _translate_sources(
         except ValueError:
             message = f'"{one}" (expected a range of addresses such as 10.0.0.0/8)'
             _refuse(report, f"{path}[{at}]", "Invalid", message)
+
+
+def _translate_names(
+    principal: AuthorizationPrincipal | None, report: Report, path: str
+) -> Iterator[str]:
+    names = principal.server_names if principal is not None else ()
+    _check_count(len(names), "names", _MAX_NAMES, report, path)
+    for at, one in enumerate(names):
+        if message := check_hostname(one):
+            _refuse(report, f"{path}[{at}]", "Invalid", f'"{one}" {message}')
+        yield one.lower()
+
+
+def _translate_certificate(
+    principal: AuthorizationPrincipal | None, report: Report, path: str
+) -> Iterator[tuple[Literal["dns", "uri"], str]]:
+    given = principal.client_certificate if principal is not None else None
+    if given is None:
+        return
+    if not given.dns_names and not given.uris:
+        _refuse(report, path, "Required", "dnsNames or uris")
+    _check_count(len(given.dns_names), "names", _MAX_NAMES, report, f"{path}.dnsNames")
+    _check_count(len(given.uris), "URIs", _MAX_NAMES, report, f"{path}.uris")
+    yield from (("dns", one.lower()) for one in given.dns_names)
+    yield from (("uri", one) for one in given.uris)
 
 
 def _translate_headers(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from edgefast.api.edge.policy_target import LATER_KINDS, PolicyTarget
+from edgefast.api.edge.policy_target import LAYER4_TARGETS, PolicyTarget
 from edgefast.api.kinds import Object, ref_of
 from edgefast.api.loaded import render_path
 from edgefast.api.snapshot import Key, Snapshot
@@ -29,7 +29,7 @@ OwnKey = tuple[str, str, str]
 #: The end of the name of the outcome that closes the targets of a newer version.
 NEWER = "?new"
 _YOUNGEST = 2**63 - 1  # as other objects of files (match/precedence.py)
-_FATES = dict.fromkeys(LATER_KINDS, "all requests are refused")
+_FATES = dict.fromkeys(LAYER4_TARGETS, "connections are refused")
 
 
 def tables_of(snapshot: Snapshot) -> dict[str, Mapping[Key, Object]]:

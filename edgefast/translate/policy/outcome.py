@@ -16,7 +16,6 @@ import msgspec
 from edgefast import ir
 from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
 from edgefast.api.edge.policy_target import (
-    LATER_KINDS,
     PASSES,
     TARGETS_OF,
     PolicyTargetReference,
@@ -129,16 +128,7 @@ def _find_targets(policy: OwnPolicy, report: Report) -> tuple[dict[Target, str],
     refs: Sequence[PolicyTargetReference | BackendTarget] = policy.spec.target_refs
     for at, ref in enumerate(refs):
         path = f"spec.targetRefs[{at}]"
-        if (ref.group, ref.kind) in ((GATEWAY_GROUP, kind) for kind in LATER_KINDS):
-            closes = is_target(name, ref.group, ref.kind)
-            fate = "the route is closed" if closes else PASSES
-            message = (
-                f"policies of {ref.kind}s are not supported (supported: {', '.join(kinds)}); {fate}"
-            )
-            report.refuse(f"{path}.kind", "NotSupported", message, condition="TargetNotFound")
-            if closes:
-                targets.setdefault((ref.kind, namespace, ref.name, ref.section_name or ""), path)
-        elif not is_target(name, ref.group, ref.kind):
+        if not is_target(name, ref.group, ref.kind):
             named = f"{ref.group}/{ref.kind}" if ref.group != GATEWAY_GROUP else ref.kind
             hint = hint_at_kind(ref.group, ref.kind)
             if ref.group == GATEWAY_GROUP:
@@ -169,7 +159,7 @@ def _check_merge(policy: OwnPolicy, targets: dict[Target, str], report: Report) 
         message = supported_text(word, _MERGES)
         report.refuse("spec.mergeType", "NotSupported", message, hint, condition="Invalid")
     kinds = dict.fromkeys(kind for kind, *_ in targets)
-    wrong = [one for one in kinds if one in LATER_KINDS or (one in _FRONTS) != (word == "Override")]
+    wrong = [one for one in kinds if (one in _FRONTS) != (word == "Override")]
     if word in ("Replace", "Override") and wrong:
         message = f"{word} is not for {wrong[0]}s: " + (
             "they are the lowest level" if word == "Override" else "it drops what routes inherit"
@@ -190,11 +180,14 @@ def note_version(policy: OwnPolicy, units: Iterable[UnitOutcome]) -> tuple[UnitO
     )
 
 
-def shape_policy(policy: OwnPolicy, family: Family, units: tuple[Unit, ...]) -> PolicySummary:
+def shape_policy(
+    policy: OwnPolicy, family: Family, units: tuple[Unit, ...], asks: tuple[str, ...] = ()
+) -> PolicySummary:
     """Return the shape of a policy; one of which nobody knows what it is for, or how it merges, can be dropped by nobody."""
     unknown = policy.closed is not None or policy.aimed
     merge = "Override" if unknown else _MERGES.get(policy.spec.merge_type, "Override")
-    return PolicySummary(age=age_order(policy.metadata), family=family, units=units, merge=merge)
+    age = age_order(policy.metadata)
+    return PolicySummary(age=age, family=family, units=units, merge=merge, asks=asks)
 
 
 def warn_empty(policy: OwnPolicy, *, said: bool, report: Report) -> None:

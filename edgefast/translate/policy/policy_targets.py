@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
-    CLOSED_BY,
-    LATER_KINDS,
     TARGET_KINDS,
+    TARGETS_OF,
     group_of_target,
 )
 from edgefast.api.kinds import Object
@@ -35,12 +34,12 @@ TARGETS: dict[str, Callable[[Snapshot], Mapping[Key, Object]]] = {
     "Backend": lambda snapshot: snapshot.backends,
     "XBackend": lambda snapshot: snapshot.x_backends,
 }
-assert tuple(TARGETS) == (*TARGET_KINDS, *LATER_KINDS, *BACKEND_TARGETS)
+assert tuple(TARGETS) == (*TARGET_KINDS, *BACKEND_TARGETS)
 
 
 def is_closed_by(policy: str, kind: str) -> bool:
     """Tell whether a policy of an edgefast kind closes targets of this kind."""
-    return kind in CLOSED_BY[policy]
+    return kind in TARGETS_OF[policy]
 
 
 def every_target(namespace: str) -> Iterator[Named]:

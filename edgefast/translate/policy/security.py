@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edgefast import ir
-from edgefast.api.edge.policy_target import LATER_KINDS
 from edgefast.api.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
 from edgefast.api.kinds import ref_of
 from edgefast.diagnostics.problem import supported_text
 from edgefast.translate.deps.dependency_facts import Reader
 from edgefast.translate.deps.policy_summary import CLOSED, PolicySummary, Unit
 from edgefast.translate.policy.authorization import translate_authorization
+from edgefast.translate.policy.connection_access import list_asks
 from edgefast.translate.policy.credentials import (
     MAX_PLACES,
     translate_api_keys,
@@ -64,9 +64,9 @@ def translate_security(policy: SecurityPolicy, targeted: Aims, reader: Reader) -
         "extAuth": spec.ext_auth,
     }
     names = tuple(name for name, part in set_ones.items() if part is not None)
-    if not closed and not names and any(target[0] in LATER_KINDS for target, _ in targets):
-        closed = "it has no settings, and its target is a TCPRoute, TLSRoute or UDPRoute"  # which it was said to close
-    shape = shape_policy(policy, "security", (CLOSED,) if closed else names)
+    shape = shape_policy(
+        policy, "security", (CLOSED,) if closed else names, asks=list_asks(spec.authorization)
+    )
     warn_empty(policy, said=bool(closed or names), report=report)
     units = [close_policy(shape, closed)] if closed else []
     # Of a closed policy everything else that is wrong is told as well.

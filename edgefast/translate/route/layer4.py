@@ -2,8 +2,8 @@
 
 In: a route and a Reader. Out: a `RouteOutcome` with streams instead of hosts, valid until the route
 or a fact it read changes. A share with an invalid reference is refused by its weight. A route with
-a mistake keeps its hostnames and refuses everything. A route below an access policy, or targeted by
-one, does the same: layer 4 has no request to authorize.
+a mistake keeps its hostnames and refuses everything. An access policy that cannot decide about
+connections (policy/connection_access.py) has the same effect.
 Source: Gateway API TLSRouteRule, TCPRouteRule, UDPRouteRule. Backends of several rules (v1alpha2)
 are shares of one whole.
 Must never: know of other routes (virtual_host/layer4.py does), or send anywhere what a mistake was
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from edgefast import ir
-from edgefast.api.gateway.layer4_route import StreamRoute, TCPRoute, UDPRoute
+from edgefast.api.gateway.layer4_route import StreamRoute, TCPRoute, TLSRoute, UDPRoute
 from edgefast.api.kinds import EDGE_GROUP, ref_of
 from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.reference import BackendRef
@@ -26,10 +26,15 @@ from edgefast.api.model.route_name import RouteKey, name_of
 from edgefast.translate.backend.backend import resolve_backend
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.deps.dependency_facts import GatewayView, ListenerView, Reader
-from edgefast.translate.deps.policy_summary import Level, owner_of_unit
+from edgefast.translate.deps.policy_summary import CLOSED, Level, owner_of_unit
 from edgefast.translate.edgeproxy.protocols import proxy_protocol_of
 from edgefast.translate.match.hostname import ANY
 from edgefast.translate.match.precedence import age_order
+from edgefast.translate.policy.connection_access import (
+    CLIENT_CERTIFICATE,
+    SERVER_NAMES,
+    find_unsupported,
+)
 from edgefast.translate.policy.merge import Effective, merge_levels
 from edgefast.translate.report.report import Report
 from edgefast.translate.report.unsupported_fields import refuse_unserved
@@ -166,13 +171,29 @@ def _translate_part(
     if not shares:
         report.lose("spec.rules", "Invalid", f"{reason}; all connections are refused")
     above = merge_levels(way.levels) if way.levels else Effective()
-    if above.policies:
-        message = f"{owner_of_unit(above.policies[0])} targets this route or its parent, and"
-        closed = f"{message} does not support {type(route).__name__}s"
-        made = msgspec.structs.replace(plain, reason=closed, policies=above.policies)
-        return StreamPart(key=key, age=age, route=made, above=above)
+    refused = tuple(find_unsupported(above.policies, way.levels, _list_given(route, way)))
+    plain = msgspec.structs.replace(plain, policies=above.policies, lost=above.lost)
+    if refused:
+        closed = _explain_refusal(*refused[0], type(route).__name__)
+        made = msgspec.structs.replace(plain, reason=closed)
+        return StreamPart(key=key, age=age, route=made, above=above, refused=refused)
     made = msgspec.structs.replace(plain, backends=tuple(shares), reason=reason)
     return StreamPart(key=key, age=age, route=made, above=above, clusters=tuple(clusters))
+
+
+def _list_given(route: StreamRoute, way: _Way) -> tuple[str, ...]:
+    """Return the conditions besides addresses that the listener reads of a connection."""
+    if not isinstance(route, TLSRoute):
+        return ()
+    return (SERVER_NAMES,) if way.passes else (SERVER_NAMES, CLIENT_CERTIFICATE)
+
+
+def _explain_refusal(unit: str, field: str, kind: str) -> str:
+    """Return why a unit closes a route; `field`: what of it cannot apply."""
+    owner = owner_of_unit(unit)
+    if field == CLOSED:
+        return f"{owner} targets this route or its parent, and has an error"
+    return f"{owner} {field}: not supported for {kind}s"
 
 
 def _translate_share(

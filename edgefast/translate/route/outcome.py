@@ -60,7 +60,10 @@ class StreamPart(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     key: RouteKey
     age: Age
     route: ir.StreamRoute  # without listener and hostname
-    above: Effective = Effective()  # units of policies that are for it, of which none can hold
+    above: Effective = Effective()  # units of policies that are for it
+    refused: tuple[
+        tuple[str, str], ...
+    ] = ()  # those that close it, and the field that cannot apply
     clusters: tuple[ClusterRef, ...] = ()
 
 

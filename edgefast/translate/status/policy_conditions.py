@@ -119,7 +119,7 @@ def _named(some: tuple[str, ...]) -> str:
 
 
 def _report_refused(routes: tuple[str, ...]) -> str:
-    return f"{_named(routes)}: policies do not support TCPRoute, TLSRoute and UDPRoute; connections to it are refused"
+    return f"{_named(routes)}: not supported for this kind of route; its connections are refused"
 
 
 def report_closed_targets(
@@ -148,11 +148,8 @@ def report_uncovered(
     """Tell of routes of layer 4 that are closed because of a policy, and of those for which it says nothing."""
     places = tuple(one for by_unit in used for one in by_unit.values())
     path = next((path for target, path in outcome.targets if target[0] in _FRONTS), "spec")
-    # Of those that it names itself its targetRefs tell.
-    own = {f"{kind} {space}/{name}" for (kind, space, name, _), _ in outcome.targets}
-    refused = tuple(one for one in _routes_of(one.refused for one in places) if one not in own)
-    if refused:
-        hint = "attach TCPRoutes, TLSRoutes and UDPRoutes to a Gateway without policies"
+    if refused := _routes_of(one.refused for one in places):
+        hint = "set authorization with clientCIDRs only, or attach the route to another Gateway"
         yield Problem(ref, path, "NotSupported", _report_refused(refused), hint)
     if unsaid := _routes_of(one.unsaid for one in places):
         message = f"{_named(unsaid)}: it has no settings for TCPRoute, TLSRoute and UDPRoute"

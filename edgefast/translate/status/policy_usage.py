@@ -31,7 +31,7 @@ class PolicyUse(msgspec.Struct, frozen=True, gc=False):
 
     holds: bool = False
     lost: tuple[str, ...] = ()  # by whom
-    refused: tuple[str, ...] = ()  # routes of layer 4 that are closed because of it
+    refused: tuple[str, ...] = ()  # routes of layer 4 that it closes, each with the field
     unsaid: tuple[str, ...] = ()  # those for which it says nothing
     before: bool = (
         False  # of requests before they have a backend; all backends are treated without it
@@ -109,7 +109,9 @@ def _uses_in(part: RoutePart | StreamPart) -> Iterator[tuple[str, _Way, str]]:
     if isinstance(part, StreamPart):
         above = part.above
         route = str(ref_of_key(part.key)) if above.policies or above.traffic else ""
-        yield from ((unit, "refused", route) for unit in above.policies)
+        closing = dict(part.refused)
+        yield from ((unit, "refused", f"{route} ({field})") for unit, field in part.refused)
+        yield from ((unit, "holds", "") for unit in above.policies if unit not in closing)
         yield from ((unit, "unsaid", route) for unit in above.traffic)
         yield from ((unit, "lost", by) for unit, by in above.lost)
         return

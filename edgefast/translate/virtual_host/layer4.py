@@ -37,6 +37,11 @@ class StreamOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fals
         """Those that it sends to."""
         return self.parts[0].clusters
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Names of the policy units that its connections meet."""
+        return self.route.policies
+
 
 class Streams(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):
     """All places."""

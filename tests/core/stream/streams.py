@@ -50,9 +50,12 @@ def stream_listener(
 
 
 def stream_route(
-    *backends: str | ir.StreamBackend, listener: str = LISTENER, hostname: str = "*"
+    *backends: str | ir.StreamBackend,
+    listener: str = LISTENER,
+    hostname: str = "*",
+    **more: Any,
 ) -> ir.StreamRoute:
-    """A route; backends are cluster names or shares. None: the usual cluster."""
+    """A route; backends are cluster names or shares. None: the usual cluster. `more` are fields of ir.StreamRoute."""
     return ir.StreamRoute(
         listener=listener,
         hostname=hostname,
@@ -61,11 +64,12 @@ def stream_route(
             ir.StreamBackend(cluster=one) if isinstance(one, str) else one
             for one in backends or (CLUSTER,)
         ),
+        **more,
     )
 
 
 def stream_fleet(
-    *parts: ir.Listener | ir.StreamRoute | ir.Cluster | ir.VirtualHost,
+    *parts: ir.Listener | ir.StreamRoute | ir.Cluster | ir.VirtualHost | ir.PolicyUnit,
 ) -> ir.Fleet:
     """A fleet of these parts; without listeners and routes it has the usual ones."""
     listeners = tuple(one for one in parts if isinstance(one, ir.Listener))
@@ -76,6 +80,7 @@ def stream_fleet(
         stream_routes=routes or (stream_route(),),
         virtual_hosts=tuple(one for one in parts if isinstance(one, ir.VirtualHost)),
         clusters=tuple(one for one in parts if isinstance(one, ir.Cluster)),
+        policies=tuple(one for one in parts if isinstance(one, ir.PolicyUnit)),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from edgefast import ir
 from edgefast.api.decode.decode import decode_api_object
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.snapshot import Snapshot
@@ -29,6 +30,7 @@ ROUTES = "".join(
     route(kind, kind.lower(), hosts="a.test" if kind == "TLSRoute" else "") for kind in KINDS
 ).replace("rules: [{", "rules: [{name: main, ")
 DENY = {"defaultAction": "Deny"}
+ALLOW = {"rules": [{"action": "Allow", "principal": {"clientCIDRs": ["10.0.0.0/8"]}}]}
 
 
 def policy(*targets: dict[str, Any], kind: str = "SecurityPolicy", **spec: Any) -> dict[str, Any]:
@@ -50,28 +52,125 @@ def read(tmp_path: Path, *policies: dict[str, Any] | str) -> Snapshot:
 
 
 def closed(made: Translation) -> set[str]:
+    """Routes that refuse every connection, whatever client and backend."""
+    return {one.route.partition("/")[0] for one in streams(made) if not one.backends}
+
+
+def guarded(made: Translation) -> set[str]:
+    """Routes whose connections meet the unit of the policy."""
+    unit = "security/default/p#authorization"
+    return {one.route.partition("/")[0] for one in streams(made) if one.policies == (unit,)}
+
+
+def streams(made: Translation) -> tuple[ir.StreamRoute, ...]:
     (fleet,) = made.ir.fleets
     assert len(fleet.stream_routes) == len(KINDS)
-    return {one.route.partition("/")[0] for one in fleet.stream_routes if not one.backends}
+    return tuple(fleet.stream_routes)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("more", [{}, {"mergeType": "Replace"}])
+def test_an_authorization_guards_what_it_names(
+    tmp_path: Path, kind: str, more: dict[str, Any]
+) -> None:
+    spec = {"authorization": ALLOW, **more}
+    made = translate(read(tmp_path, policy(target(kind), **spec)), Settings(standalone=True))
+    assert (closed(made), guarded(made)) == (set(), {kind.lower()})
+    (unit,) = made.ir.fleets[0].policies
+    assert unit.authorization is not None and unit.authorization.rules[0].sources == ("10.0.0.0/8",)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "spec",
     [
-        {"authorization": DENY},
-        {"authorization": DENY, "mergeType": "Replace"},
-        {"mergeType": "Replace"},
-        {"authorization": {"defaultAction": "Perhaps"}},
         {"nobody": "knows"},
+        {"authorization": DENY, "mergeType": "Override"},
         {"authorization": DENY, "targetRef": {"group": GROUP, "kind": "Gateway", "name": "x"}},
     ],
 )
-def test_a_security_policy_closes_what_it_names(
+def test_a_policy_with_a_mistake_closes_what_it_names(
     tmp_path: Path, kind: str, spec: dict[str, Any]
 ) -> None:
     made = translate(read(tmp_path, policy(target(kind), **spec)), Settings(standalone=True))
     assert closed(made) == {kind.lower()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_broken_authorization_is_a_broken_unit(tmp_path: Path, kind: str) -> None:
+    """It refuses in the engine, as it does for requests."""
+    wrong = policy(target(kind), authorization={"rules": [{"action": "Allow"}]})
+    snapshot = read(tmp_path).replace([decode_api_object(wrong, "SecurityPolicy")])
+    made = translate(snapshot, Settings())
+    assert guarded(made) == {kind.lower()}
+    (unit,) = made.ir.fleets[0].policies
+    assert unit.status == 500
+
+
+USERS = {"users": {"name": "users"}}
+KEYS = {
+    "credentialRefs": [{"name": "keys"}],
+    "extractFrom": [{"headers": ["x-key"]}],
+}
+TOKENS = {"providers": [{"name": "a", "localJWKS": {"type": "Inline", "inline": "{}"}}]}
+SERVICE = {"http": {"backendRefs": [{"name": "web", "port": 80}]}}
+RULE = {"action": "Deny"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("field", "spec"),
+    [
+        ("spec.basicAuth", {"basicAuth": USERS}),
+        ("spec.apiKeyAuth", {"apiKeyAuth": KEYS}),
+        ("spec.jwt", {"jwt": TOKENS}),
+        ("spec.extAuth", {"extAuth": SERVICE}),
+        ("spec.extAuth", {"extAuth": SERVICE, "authorization": {"defaultAction": "Allow"}}),
+        (
+            "spec.authorization.rules[].operation",
+            {"authorization": {"defaultAction": "Allow", "rules": [RULE | {"operation": {"methods": ["GET"]}}]}},
+        ),
+        (
+            "spec.authorization.rules[].principal.headers",
+            {"authorization": {"defaultAction": "Allow", "rules": [
+                RULE | {"principal": {"headers": [{"name": "x-a", "values": ["1"]}], "clientCIDRs": ["10.0.0.0/8"]}}
+            ]}},
+        ),
+    ],
+)  # fmt: skip
+def test_what_needs_a_request_closes_the_route_and_is_told_by_name(
+    tmp_path: Path, kind: str, field: str, spec: dict[str, Any]
+) -> None:
+    one = decode_api_object(policy(target(kind), **spec), "SecurityPolicy")
+    made = translate(read(tmp_path).replace([one]), Settings())
+    assert closed(made) == {kind.lower()}
+    (stream,) = (one for one in streams(made) if not one.backends)
+    assert stream.reason == f"SecurityPolicy default/p {field}: not supported for {kind}s"
+    told = f"{kind} default/{kind.lower()} ({field}): not supported for this kind of route"
+    (entry,) = made.statuses.security_policies["default", "p"].ancestors
+    assert entry.conditions[-1].status == "False"
+    assert any(told in one.message for one in made.problems if one.severity == "error")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("principal", "field", "read_by"),
+    [
+        ({"serverNames": ["a.test", "*.b.test"]}, "serverNames", {"TLSRoute"}),
+        ({"clientCertificate": {"uris": ["spiffe://a"]}}, "clientCertificate", set()),
+    ],
+)
+def test_what_a_listener_does_not_read_closes_the_route(
+    tmp_path: Path, kind: str, principal: dict[str, Any], field: str, read_by: set[str]
+) -> None:
+    """The TLS listener passes TLS on: it reads server names, and no certificate."""
+    rule = {"action": "Deny", "principal": principal}
+    one = policy(target(kind), authorization={"defaultAction": "Allow", "rules": [rule]})
+    made = translate(read(tmp_path, one), Settings(standalone=True))
+    assert closed(made) == ({kind.lower()} if kind not in read_by else set())
+    if kind not in read_by:
+        (stream,) = (each for each in streams(made) if not each.backends)
+        assert stream.reason.endswith(f"rules[].principal.{field}: not supported for {kind}s")
 
 
 @pytest.mark.parametrize(
@@ -84,42 +183,32 @@ def test_a_target_that_is_all_but_right_closes_what_was_meant(
     assert closed(translate(snapshot, Settings(standalone=True))) == {"tcproute"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_policy_of_traffic_passes_them_by(tmp_path: Path, kind: str) -> None:
-    limit = policy(target(kind), kind="BackendTrafficPolicy", requestBuffer={"limit": "1Mi"})
-    snapshot = read(tmp_path, limit)
-    made = translate(snapshot, Settings(standalone=True))
-    assert closed(made) == set()
-
-
 def test_it_comes_and_goes_and_says_so_in_a_cluster(tmp_path: Path) -> None:
-    """Of an API server whose CRDs let it pass."""
     settings = Settings()
     plain = read(tmp_path)
     before = translate(plain, settings)
-    assert closed(before) == set()
-    raw = policy(target("TCPRoute"), authorization=DENY)
+    assert guarded(before) == set()
+    raw = policy(target("TCPRoute"), authorization=ALLOW)
     with_it = plain.replace([decode_api_object(raw, "SecurityPolicy")])
     after = translate(with_it, settings, before)
     _same(after, translate(with_it, settings))
-    assert closed(after) == {"tcproute"}
-    (stream,) = (one for one in after.ir.fleets[0].stream_routes if not one.backends)
-    assert stream.reason == (
-        "SecurityPolicy default/p targets this route or its parent, and does not support TCPRoutes"
-    )
+    assert (closed(after), guarded(after)) == (set(), {"tcproute"})
     (entry,) = after.statuses.security_policies["default", "p"].ancestors
-    accepted, _, programmed = entry.conditions
-    assert (accepted.status, accepted.reason) == ("False", "TargetNotFound")
-    assert (programmed.status, programmed.reason) == ("False", "NotSupported")
-    assert "TCPRoute default/tcproute: policies do not support" in programmed.message
-    (told,) = (one for one in after.problems if one.severity == "error")
-    assert told.path == "spec.targetRefs[0].kind"
-    assert "policies of TCPRoutes are not supported" in told.message
-    assert told.message.endswith("; the route is closed")
-    gone = with_it.replace([], [ObjectRef("SecurityPolicy", "default", "p", EDGE_GROUP)])
-    free = translate(gone, settings, after)
+    assert [(one.type, one.status) for one in entry.conditions] == [
+        ("Accepted", "True"),
+        ("ResolvedRefs", "True"),
+        ("Programmed", "True"),
+    ]
+    # An edit of the rules sends one unit, and translates no route.
+    raw = policy(target("TCPRoute"), authorization=DENY)
+    edited = with_it.replace([decode_api_object(raw, "SecurityPolicy")])
+    later = translate(edited, settings, after)
+    _same(later, translate(edited, settings))
+    assert later.work.routes == 0
+    gone = edited.replace([], [ObjectRef("SecurityPolicy", "default", "p", EDGE_GROUP)])
+    free = translate(gone, settings, later)
     _same(free, translate(gone, settings))
-    assert closed(free) == set()
+    assert guarded(free) == set() and not free.ir.fleets[0].policies
 
 
 @pytest.mark.parametrize(("section", "shut"), [("main", {"tcproute"}), ("other", set())])
@@ -128,19 +217,18 @@ def test_a_section_is_a_named_rule(tmp_path: Path, section: str, shut: set[str])
     plain = read(tmp_path)
     snapshot = plain.replace([decode_api_object(one, "SecurityPolicy")])
     made = translate(snapshot, Settings())
-    assert closed(made) == shut
+    assert guarded(made) == shut
     missing = [one.message for one in made.problems if "other" in one.message]
     assert bool(missing) == (not shut)
 
 
 @pytest.mark.parametrize("spec", [{}, {"jwt": None}])
-def test_one_that_says_nothing_closes_it_too(tmp_path: Path, spec: dict[str, Any]) -> None:
+def test_one_that_says_nothing_is_told(tmp_path: Path, spec: dict[str, Any]) -> None:
     """Of an API server: in files it is a mistake of its own."""
     policy_ = decode_api_object(policy(target("TCPRoute"), **spec), "SecurityPolicy")
     made = translate(read(tmp_path).replace([policy_]), Settings())
-    assert closed(made) == {"tcproute"}
-    (entry,) = made.statuses.security_policies["default", "p"].ancestors
-    assert entry.conditions[-1].status == "False"
+    assert (closed(made), guarded(made)) == (set(), set())
+    assert any("the policy has no settings" in one.message for one in made.problems)
 
 
 @pytest.mark.parametrize("kind", ["TcpRoutes", "tcproute", "TCPRoute"])
@@ -155,33 +243,61 @@ def tcp(name: str = "t", gateway: str = "l4") -> Any:
                  "rules": [{"backendRefs": [{"name": "web", "port": 80}]}]}, api=f"{GROUP}/v1alpha2")  # fmt: skip
 
 
-def test_routes_of_layer_4_below_a_policy_are_closed() -> None:
-    front = world.make("Gateway default/l4", {"gatewayClassName": "edge",
-                 "listeners": [{"name": "tcp", "port": 9443, "protocol": "TCP"}]}, api=f"{GROUP}/v1")  # fmt: skip
-    snapshot = world.many(1).replace([front, tcp()])
+def front(*listeners: str) -> Any:
+    ports = [
+        {"name": one, "port": 9443 + at, "protocol": "TCP"} for at, one in enumerate(listeners)
+    ]
+    return world.make("Gateway default/l4", {"gatewayClassName": "edge", "listeners": ports}, api=f"{GROUP}/v1")  # fmt: skip
+
+
+def test_routes_below_a_gateway_inherit_and_override() -> None:
+    snapshot = world.many(1).replace([front("tcp"), tcp()])
     before = translate(snapshot, Settings())
     (stream,) = before.ir.fleets[0].stream_routes
-    assert stream.backends
-    policy = decode_api_object(
-        raw(targetRefs=[named("l4", "Gateway")], authorization=DENY), "SecurityPolicy"
+    assert stream.backends and not stream.policies
+    above = decode_api_object(
+        raw(targetRefs=[named("l4", "Gateway")], authorization=ALLOW), "SecurityPolicy"
     )
-    after = translate(snapshot.replace([policy]), Settings(), before)
-    _same(after, translate(snapshot.replace([policy]), Settings()))
+    below = decode_api_object(
+        raw(targetRefs=[named("t", "TCPRoute")], authorization=DENY) | {"metadata": {"name": "q", "namespace": "default"}},
+        "SecurityPolicy",
+    )  # fmt: skip
+    after = translate(snapshot.replace([above]), Settings(), before)
+    _same(after, translate(snapshot.replace([above]), Settings()))
     (stream,) = after.ir.fleets[0].stream_routes
-    assert not stream.backends and "SecurityPolicy default/p" in stream.reason
+    assert stream.backends and stream.policies == ("security/default/p#authorization",)
     (entry,) = after.statuses.security_policies["default", "p"].ancestors
-    programmed = entry.conditions[-1]
-    assert (programmed.status, programmed.reason) == ("False", "NotSupported")
-    assert "TCPRoute default/t" in programmed.message
-    assert any(
-        one.severity == "error" and "TCPRoute default/t" in one.message for one in after.problems
-    )
-    # The status follows the routes, and settings of traffic close nothing.
-    gone = snapshot.replace([policy], [ObjectRef("TCPRoute", "default", "t")])
-    free = translate(gone, Settings(), after)
-    _same(free, translate(gone, Settings()))
-    (entry,) = free.statuses.security_policies["default", "p"].ancestors
     assert entry.conditions[-1].reason == "Programmed"
+    # The route's own applies in its place, and the status of the one above reports it.
+    both = translate(snapshot.replace([above, below]), Settings(), after)
+    _same(both, translate(snapshot.replace([above, below]), Settings()))
+    (stream,) = both.ir.fleets[0].stream_routes
+    assert stream.policies == ("security/default/q#authorization",)
+    (entry,) = both.statuses.security_policies["default", "p"].ancestors
+    assert entry.conditions[-1].reason == "Overridden"
+    # An Override is never replaced.
+    strict = decode_api_object(
+        raw(targetRefs=[named("l4", "Gateway")], authorization=ALLOW, mergeType="Override"),
+        "SecurityPolicy",
+    )
+    (stream,) = translate(snapshot.replace([strict, below]), Settings()).ir.fleets[0].stream_routes
+    assert stream.policies == tuple(f"security/default/{one}#authorization" for one in "pq")
+
+
+def test_a_listener_passes_its_policy_to_its_routes_alone() -> None:
+    both = tcp()
+    one = decode_api_object(
+        raw(targetRefs=[named("l4", "Gateway") | {"sectionName": "inner"}], authorization=ALLOW),
+        "SecurityPolicy",
+    )
+    made = translate(world.many(1).replace([front("inner", "outer"), both, one]), Settings())
+    found = {one.listener: bool(one.policies) for one in made.ir.fleets[0].stream_routes}
+    assert found == {"default/l4/inner": True, "default/l4/outer": False}
+
+
+def test_settings_of_traffic_that_are_of_requests_close_nothing() -> None:
+    snapshot = world.many(1).replace([front("tcp"), tcp()])
+    before = translate(snapshot, Settings())
     limit = raw(targetRefs=[named("l4", "Gateway")], requestBuffer={"limit": "1Mi"})
     traffic = decode_api_object(limit | {"kind": "BackendTrafficPolicy"}, "BackendTrafficPolicy")
     quiet = translate(snapshot.replace([traffic]), Settings(), before)

@@ -21,7 +21,7 @@ from edgefast.api.edge.backendtrafficpolicy import (
 )
 from edgefast.api.edge.policy_target import (
     BACKEND_TARGETS,
-    CLOSED_BY,
+    TARGETS_OF,
     WHOLE,
     Newer,
     PolicyTarget,
@@ -151,7 +151,7 @@ def _read_target(one: dict[str, Any], path: Path, policy: str) -> Iterator[Polic
         yield None
         return
     for kind in read_kinds(target.group, target.kind):
-        if kind in CLOSED_BY[policy]:
+        if kind in TARGETS_OF[policy]:
             yield PolicyTarget(
                 path=path,
                 kind=kind,
