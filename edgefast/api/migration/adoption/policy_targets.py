@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from edgefast.api.edge.policy_target import BACKEND_TARGETS, LATER_KINDS, TARGET_KINDS
+from edgefast.api.edge.policy_target import BACKEND_TARGETS, TARGET_KINDS
 from edgefast.api.loaded import Path
 from edgefast.api.migration.adoption.adopted_document import Note
 from edgefast.api.migration.adoption.fields import Fields
@@ -21,7 +21,7 @@ from edgefast.api.model.reference import GATEWAY_GROUP
 
 __all__ = ["Targets", "read_merge", "take_targets"]
 
-_SELECTED = (*TARGET_KINDS, *LATER_KINDS, *BACKEND_TARGETS)
+_SELECTED = (*TARGET_KINDS, *BACKEND_TARGETS)
 _ROUTES = ("HTTPRoute", "GRPCRoute", *BACKEND_TARGETS)
 _MERGES = ("StrategicMerge", "JSONMerge")
 
