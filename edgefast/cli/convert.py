@@ -1,6 +1,6 @@
 """`edgefast convert`: Ingresses of ingress-nginx as objects of the Gateway API and of edgefast that serve the same.
 
-In: files, or a cluster with `--live`. Out: YAML on standard output, or files in a new or existing folder, and a report of each
+With `--adopt` it converts objects of Envoy Gateway. In: files, or a cluster with `--live`. Out: YAML on standard output, or files in a new or existing folder, and a report of each
 annotation and field. The report is on standard output with `-o`, else on standard error. Exit status 0 (everything is converted,
 perhaps with differences), 1 (a part is refused, or no Ingress is converted), 2 (wrong usage, an unreachable cluster, a file that
 exists or cannot be written).
@@ -23,7 +23,7 @@ from edgefast.cli.ingressoptions import KeyType, ingress_options
 from edgefast.cli.inputs import read_inputs
 from edgefast.cli.live import Where, check_live, live_options, open_cluster
 from edgefast.cli.omitted_objects import refuse_unparsed, report_omitted
-from edgefast.cli.options import config_option, join_files, path_options
+from edgefast.cli.options import adopt_option, config_option, join_files, path_options
 from edgefast.cli.output import (
     escape_control,
     render_table,
@@ -31,6 +31,7 @@ from edgefast.cli.output import (
     wrap_rows,
     write_value,
 )
+from edgefast.convert.adopted import AdoptedConversion, convert_adopted
 from edgefast.convert.conversion import Conversion, Converted, Line
 from edgefast.convert.convert import convert_ingresses
 from edgefast.convert.render import render_objects
@@ -86,6 +87,7 @@ _NOTHING = "no Ingress converted; select their class with --ingress-class NAME, 
     show_default=True,
     help="Format of the report.",
 )
+@adopt_option
 @live_options
 @config_option
 @ingress_options
@@ -99,6 +101,7 @@ def convert(
     standard: bool,
     self_contained: bool,
     report_format: ReportFormat,
+    adopt: bool,
     live: bool,
     kubeconfig: Path | None,
     context: str | None,
@@ -107,6 +110,9 @@ def convert(
     ingress: IngressSettings,
 ) -> None:
     """Convert Ingresses of ingress-nginx to a Gateway, HTTPRoutes and policies that serve the same.
+
+    With --adopt it converts the policies, filters, Backends and EnvoyProxies of Envoy Gateway, and the routes and Gateways that they
+    change.
 
     The report shows for each annotation whether requests get the same answers. Without --ingress-class, Ingresses of classes with
     the controllers of ingress-nginx and of edgefast are converted.
@@ -128,6 +134,10 @@ def convert(
         raise click.UsageError("--live cannot be used with files")
     if self_contained and (folder is None or live):
         raise click.UsageError("--self-contained requires -f and -o")
+    if adopt:
+        if live or standard or self_contained:
+            raise click.UsageError("--adopt: not with --live, --standard or --self-contained")
+        ctx.exit(_convert_envoy_gateway(join_files(files, paths), config, folder))
     if not ingress.classes:
         controllers = (*ingress.controllers, _INGRESS_NGINX)
         ingress = msgspec.structs.replace(ingress, controllers=controllers)
@@ -159,6 +169,37 @@ def convert(
         click.echo(_NOTHING if snapshot.ingresses else "no Ingress found", err=True)
     refused = any(one.result == "refused" for one in found.report)
     ctx.exit(1 if refused or not found.ingresses else 0)
+
+
+def _convert_envoy_gateway(
+    paths: tuple[Path, ...], config: Path | None, folder: Path | None
+) -> int:
+    """Write the objects of edgefast that `--adopt` serves; return 1 if a part of them is closed or there are none."""
+    plain = read_inputs(paths, config)
+    inputs = read_inputs(paths, config, adopt=True)
+    refuse_unparsed(inputs.unparsed)
+    known = set(plain.problems)
+    problems = [one for one in inputs.problems if one not in known]
+    found = convert_adopted(
+        plain.reading.snapshot, inputs.reading.snapshot, inputs.settings, problems
+    )
+    if folder is None:
+        click.echo(render_objects(found.objects), nl=False)
+    else:
+        _write_files(folder, list(found.objects))
+    _report_adopted(found, folder)
+    refused = any(one.severity == "error" for one in found.problems)
+    return 1 if refused or not found.objects else 0
+
+
+def _report_adopted(found: AdoptedConversion, folder: Path | None) -> None:
+    for one in found.problems:
+        click.echo(escape_control(one.line()), err=True)
+    objects = "1 object" if len(found.objects) == 1 else f"{len(found.objects)} objects"
+    where = f" in {folder}" if folder is not None else ""
+    click.echo(f"{objects}{where}", err=True)
+    if not found.objects:
+        click.echo("no object of Envoy Gateway found that edgefast serves", err=True)
 
 
 def _read_live(where: Where, ingress: IngressSettings) -> tuple[Snapshot, Settings]:

@@ -46,7 +46,7 @@ def read_inputs(
     `ignore_foreign_policies`: serve targets of other projects' policies without these policies.
     `ingress`: which Ingresses are served. `backends`: for Services that have no endpoints in the files.
     """
-    source = FileSource(paths)
+    source = FileSource(paths, adopt=adopt)
     reading = source.read()
     snapshot, unused = add_backends(reading.snapshot, backends)
     reading = msgspec.structs.replace(reading, snapshot=snapshot)

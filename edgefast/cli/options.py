@@ -60,7 +60,7 @@ config_option = click.option(
 adopt_option = click.option(
     "--adopt",
     is_flag=True,
-    help="Accept every GatewayClass, and ignore parameters of other projects.",
+    help="Accept every GatewayClass, serve objects of Envoy Gateway, and ignore parameters of other projects.",
 )
 
 ignore_option = click.option(

@@ -153,7 +153,7 @@ def run(
     try:
         with in_words():
             documents = (reverse_proxy,) if reverse_proxy is not None else ()
-            source = FileSource(files, settle=settle, documents=documents)
+            source = FileSource(files, settle=settle, documents=documents, adopt=adopt)
             serving = _serve(
                 source,
                 gateway,

@@ -22,7 +22,7 @@ __all__ = ["plain_object", "render_objects"]
 _BARE = re.compile(r"/?[A-Za-z][A-Za-z0-9._/-]*|/")
 _WORDS = frozenset("y n yes no on off true false null".split())
 #: What is omitted: the decoder writes it.
-_NOTED = ("closed", "origin", "unserved", "aimed", "newer")
+_NOTED = ("adopted", "aimed", "closed", "newer", "origin", "unserved")
 _LONGEST_COMMENT = 400
 
 
@@ -57,8 +57,8 @@ def render_objects(objects: Iterable[Converted]) -> str:
 
 
 def _render(one: Converted) -> Iterator[str]:
-    if one.comment:
-        yield _comment(one.comment)
+    for line in one.comment.split("\n") if one.comment else ():
+        yield _comment(line)
     yield from _mapping(plain_object(one.obj), "", "", one.parts)
 
 

@@ -76,14 +76,17 @@ class FileSource:
         *,
         settle: float | None = None,
         documents: Sequence[Document] = (),
+        adopt: bool = False,
     ) -> None:
         """`namespace`: of objects without a namespace; `settle`: seconds after its last write in which a file is not read.
 
-        Without `settle` files are read as they are. `documents`: read in addition to `paths`.
+        Without `settle` files are read as they are. `documents`: read in addition to `paths`. `adopt`: read objects of
+        Envoy Gateway as those of edgefast.
         """
         self._paths = tuple(paths)
         self._documents = {one.name: one for one in documents}
         self._namespace = namespace
+        self._adopt = adopt
         self._settling = None if settle is None else WriteCompletion(settle)
         #: Seconds until the next look is due; None: when something changes.
         self.due: float | None = None
@@ -322,7 +325,9 @@ class FileSource:
         return known
 
     def _decode(self, name: str, data: bytes, known: SourceFile | None) -> SourceFile:
-        decoded = decode_documents(data, name, self._cache, namespace=self._namespace)
+        decoded = decode_documents(
+            data, name, self._cache, namespace=self._namespace, adopt=self._adopt
+        )
         problems, policies = decoded.problems, decoded.policies
         end = None
         if cut := find_truncation(data, decoded):

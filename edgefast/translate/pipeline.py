@@ -18,6 +18,7 @@ import msgspec
 from edgefast.api.snapshot import Snapshot
 from edgefast.collections.sorted_map import EMPTY, SortedMap
 from edgefast.diagnostics.problem import Problem
+from edgefast.translate.adoption.expand import Adoption, expand_adopted
 from edgefast.translate.backend.cluster import Clusters
 from edgefast.translate.backend.pod_selectors import Lack, Selection, Selectors, choose_selectors
 from edgefast.translate.deps.change import (
@@ -33,6 +34,7 @@ from edgefast.translate.diagnostics.listener_isolation import Owned, find_owned
 from edgefast.translate.diagnostics.missing_object import explain_absent
 from edgefast.translate.diagnostics.missing_provider import find_unproved
 from edgefast.translate.diagnostics.rejected_object import check_references
+from edgefast.translate.diagnostics.shared_callback import find_shared_callbacks
 from edgefast.translate.diagnostics.unapplied_policy import find_unapplied
 from edgefast.translate.diagnostics.unreachable_rule import Reachability, find_unreached
 from edgefast.translate.diagnostics.unused_object import find_orphans
@@ -79,17 +81,19 @@ def translate(
     """Translate all objects; with `previous`, only what changed since is done anew."""
     memo = _usable_memo(previous, settings)
     unfollowed = memo.selectors.unfollowed if memo else EMPTY
-    expansion = expand_ingresses(snapshot, settings, memo.expansion if memo else None)
-    found = _translate(expansion, settings, previous, unfollowed)
+    adoption = expand_adopted(snapshot, settings, memo.adoption if memo else None)
+    expansion = expand_ingresses(adoption.snapshot, settings, memo.expansion if memo else None)
+    found = _translate(adoption, expansion, settings, previous, unfollowed)
     chosen = found.memo.selectors.unfollowed
     if chosen is unfollowed:
         return found
     # Whose Pods are followed is known when it is known who is used, which does not depend on it: the second time is the last.
-    made = _translate(expansion, settings, found, chosen)
+    made = _translate(adoption, expansion, settings, found, chosen)
     return msgspec.structs.replace(made, work=found.work.plus(made.work))
 
 
 def _translate(
+    adoption: Adoption,
     expansion: Expansion,
     settings: Settings,
     previous: Translation | None,
@@ -256,13 +260,20 @@ def _translate(
 
     def find_problems() -> tuple[Problem, ...]:
         found: list[Problem] = [
+            *adoption.problems,
             *expansion.find_problems(),
             *limit_store.problems,
             *find_lost_sets(world),
             *find_orphans(world, classes),
             *check_grants(snapshot),
             *unresolved,
-            *find_unapplied(snapshot, gateways, routes.outcomes, closes=settings.closes_foreign),
+            *find_unapplied(
+                snapshot,
+                gateways,
+                routes.outcomes,
+                closes=settings.closes_foreign,
+                adopt=settings.adopt,
+            ),
         ]
         found += chain.from_iterable(map(_PROBLEMS, chain(classes.values(), gateways)))
         found += chain.from_iterable(map(_PROBLEMS, filters.outcomes.values()))
@@ -273,10 +284,12 @@ def _translate(
         found += find_unproved(
             own, lambda key: settings.standalone or key[1:] in evaluated.of(key[0])
         )
+        found += find_shared_callbacks(hosts, own)
         for around, fleet in zip(infra, fleets.fleets, strict=False):
             found += find_unplaced(around, fleet.proxies) if fleet.proxies is not None else ()
         found += hosts.problems()
         found += reach.problems()
+        found = [placed for one in found if (placed := adoption.place(one)) is not None]
         return _place_problems(snapshot, expansion, found, hints=settings.standalone)
 
     return Translation(
@@ -294,6 +307,7 @@ def _translate(
             filters=filters.made,
         ),
         memo=Memo(
+            adoption=adoption,
             expansion=expansion,
             world=world,
             keyring=keyring,

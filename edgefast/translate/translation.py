@@ -15,6 +15,7 @@ from edgefast.api.snapshot import Key
 from edgefast.collections.sorted_map import SortedMap
 from edgefast.diagnostics.problem import Problem
 from edgefast.ir import IR, Infra
+from edgefast.translate.adoption.expand import Adoption
 from edgefast.translate.backend.cluster import ClusterOutcome
 from edgefast.translate.backend.pod_selectors import Selection, Selectors
 from edgefast.translate.conditions.status import Statuses
@@ -64,6 +65,7 @@ _WORK = Work.__struct_fields__
 class Memo(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Outcomes of every stage, for the next translation."""
 
+    adoption: Adoption
     expansion: Expansion
     world: World
     keyring: Keyring

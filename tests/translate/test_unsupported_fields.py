@@ -152,6 +152,12 @@ EXCLUDES = {("HTTPRouteFilter", "directResponse"): "urlRewrite"}
 #: Of a kind: a field that stands in another one's place, with what that has.
 INSTEAD = {("SecurityPolicy", "extAuth", "grpc"): "http"}
 FETCHED = {"uri": "https://issuer.example.com/keys"}
+CLIENT = {
+    "clientID": "shop",
+    "clientSecret": {"name": "client"},
+    "provider": {"issuer": "https://issuer.example.com"},
+    "passThroughAuthHeader": True,
+}
 HASHED = {"type": "ConsistentHash", "consistentHash": {"type": "SourceIP"}}
 JUDGED = list(PLACES)
 BESIDE = """
@@ -164,6 +170,11 @@ apiVersion: v1
 kind: Service
 metadata: {name: web}
 spec: {ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: client}
+stringData: {client-secret: secret of the client}
 ---
 apiVersion: v1
 kind: Service
@@ -371,6 +382,8 @@ def test_a_field_that_is_not_available_yet(kind: str, field: str) -> None:
         raw["spec"][path[1]][path[2]] = raw["spec"][path[1]].pop(other)
     if "loadBalancer" in path:
         raw["spec"]["loadBalancer"] = {**HASHED}
+    if "oidc" in path:
+        raw["spec"]["oidc"] = copy.deepcopy(CLIENT)
     if "remoteJWKS" in path:
         raw["spec"]["jwt"]["providers"] = [{"name": "issuer", "remoteJWKS": {**FETCHED}}]
     if "active" in path:

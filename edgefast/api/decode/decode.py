@@ -106,8 +106,12 @@ def decode_documents(
     cache: DecodeCache | None = None,
     *,
     namespace: str = DEFAULT_NAMESPACE,
+    adopt: bool = False,
 ) -> Decoded:
-    """Decode a file; `file` is its name in problems, `namespace` is of objects that name none."""
+    """Decode a file; `file` is its name in problems, `namespace` is of objects that name none.
+
+    `adopt`: decode documents of Envoy Gateway as those of edgefast.
+    """
     if len(data) > MAX_FILE_BYTES:
         message = f"{len(data)} bytes (at most {MAX_FILE_BYTES})"
         long = Problem(None, "", "TooLong", message, source=Source(file, 1))
@@ -122,7 +126,7 @@ def decode_documents(
     count = 0
     for piece in _pieces(data, file):
         result = known.get(piece.text) or results.get(piece.text)
-        result = result or _decode_piece(piece, file, namespace)
+        result = result or _decode_piece(piece, file, namespace, adopt=adopt)
         results[piece.text] = result
         count += len(result.found)
         if count > MAX_DOCUMENTS:
@@ -147,12 +151,12 @@ def decode_documents(
     )
 
 
-def _decode_piece(piece: Piece, file: str, namespace: str) -> _PieceResult:
+def _decode_piece(piece: Piece, file: str, namespace: str, *, adopt: bool) -> _PieceResult:
     found: list[tuple[int, Found]] = []
     try:
         text, syntax, documents = _read(piece.text, file)
         for index, document in enumerate(documents):
-            found.extend((index, one) for one in decode_object(document, namespace))
+            found.extend((index, one) for one in decode_object(document, namespace, adopt=adopt))
     except SyntaxProblem as error:
         lines = PieceLines(piece.text, "yaml")
         mistake = find_template(piece.text) or error

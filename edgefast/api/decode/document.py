@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from edgefast.api.decode.adopted import build_adopted, write_note
 from edgefast.api.decode.fail_closed.gateway import close_gateway, close_listener_set
 from edgefast.api.decode.fail_closed.ingress import close_ingress
 from edgefast.api.decode.fail_closed.policy import (
@@ -37,10 +38,13 @@ from edgefast.api.gateway.httproute import HTTPRoute
 from edgefast.api.gateway.layer4_route import StreamRoute
 from edgefast.api.gateway.listenerset import ListenerSet
 from edgefast.api.ingress.ingress import Ingress
-from edgefast.api.kinds import KINDS, KindInfo, Object
+from edgefast.api.kinds import EDGE_GROUP, KINDS, KindInfo, Object, ref_of
 from edgefast.api.limits import MAX_SHOWN_NAME, MAX_SHOWN_VALUE
 from edgefast.api.loaded import Path
 from edgefast.api.migration.access_policies import find_access_policies
+from edgefast.api.migration.adoption.adopt import adopt_document
+from edgefast.api.migration.adoption.adopted_document import ENVOY_GROUP
+from edgefast.api.migration.adoption.references import ADOPTED_KINDS, is_adoptable
 from edgefast.api.migration.annotations import Unapplied
 from edgefast.api.migration.field_mappings import find_kind
 from edgefast.api.migration.foreign_kinds import (
@@ -87,6 +91,18 @@ _POLICIES = (*OWN_POLICIES, _TLS_POLICY)
 _SUGGESTED = {did_you_mean(kind, (kind,)): kind for kind in (*_CLOSES, _TLS_POLICY)}
 
 
+#: A policy of Envoy Gateway that stays one of another project.
+_UNADOPTED = Violation(
+    ("spec",),
+    "NotSupported",
+    "its targets are in other namespaces or cannot be read; it is not adopted",
+    "write a policy in each namespace",
+    "warning",
+)
+#: Fields of a ClientTrafficPolicy with an error that are named.
+_MOST_NAMES = 16
+
+
 class Found(msgspec.Struct, frozen=True, eq=False):
     """An object, or what is wrong with it; `prefix` is where in the document it is."""
 
@@ -106,8 +122,13 @@ class Found(msgspec.Struct, frozen=True, eq=False):
     access_policies: tuple[str, ...] = ()  # fields of a foreign policy that decide access
 
 
-def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) -> Iterator[Found]:
-    """Yield what is in a document, nothing for an empty one; `namespace` is of objects that name none."""
+def decode_object(
+    document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE, *, adopt: bool = False
+) -> Iterator[Found]:
+    """Yield what is in a document, nothing for an empty one; `namespace` is of objects that name none.
+
+    `adopt`: decode documents of Envoy Gateway as those of edgefast.
+    """
     value = document.value
     if value is None:
         return
@@ -122,7 +143,7 @@ def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) 
         yield from _find_buried(value, (), namespace)
         return
     if not isinstance(items, list) or not isinstance(kind, str) or not kind.endswith("List"):
-        yield _decode_one(value, (), tuple(repeated_fields(document)), namespace)
+        yield _decode(value, (), tuple(repeated_fields(document)), namespace, adopt=adopt)
         return
     repeated: dict[Path, list[Violation]] = {}
     for one in repeated_fields(document):
@@ -145,7 +166,7 @@ def decode_object(document: ParsedDocument, namespace: str = DEFAULT_NAMESPACE) 
                     "kind": str(kind).removesuffix("List"),
                     "apiVersion": value.get("apiVersion"),
                 }
-            yield _decode_one(item, prefix, tuple(repeated.get(prefix, ())), namespace)
+            yield _decode(item, prefix, tuple(repeated.get(prefix, ())), namespace, adopt=adopt)
 
 
 def _is_list(kind: object) -> bool:
@@ -184,6 +205,70 @@ def repeated_fields(document: ParsedDocument) -> list[Violation]:
     return [
         Violation(path, "Duplicate", "the field is given twice") for path in document.duplicates
     ]
+
+
+def _decode(
+    raw: dict[str, Any],
+    prefix: Path,
+    repeated: tuple[Violation, ...],
+    namespace: str,
+    *,
+    adopt: bool,
+) -> Found:
+    document = adopt_document(raw) if adopt and not repeated else None
+    if document is None:
+        found = _decode_one(raw, prefix, repeated, namespace)
+        if adopt and found.ref is not None and is_adoptable(found.ref.group, found.ref.kind):
+            return msgspec.structs.replace(found, violations=(*found.violations, _UNADOPTED))
+        return found
+    found = _decode_one(document.raw, prefix, (), namespace)
+    notes = tuple(write_note(one) for one in document.notes)
+    wrong: tuple[Violation, ...] = ()
+    obj = found.obj
+    if obj is not None:
+        built = build_adopted(obj, document)
+        obj, wrong = built.obj, built.violations
+    told = (*found.violations, *wrong, *notes)
+    if document.client:
+        return _place_client(raw, prefix, obj, told, namespace)
+    grave = [one for one in told if one.severity != "warning"]
+    if grave and (obj is not None or found.closed is not None or wrong):
+        # Its targets are those of the original document.
+        kind = str(raw["kind"])
+        ours = kind == ADOPTED_KINDS.get(kind)
+        ref = _ref(raw, kind, EDGE_GROUP if ours else ENVOY_GROUP, True)
+        return _refuse(raw, kind, prefix, ref, told, (), namespace, found.references)
+    if not told:
+        return msgspec.structs.replace(found, obj=obj)
+    named = found.ref or (ref_of(obj) if obj is not None else None)
+    if named is not None and named.kind != raw["kind"]:
+        named = msgspec.structs.replace(named, kind=str(raw["kind"]), group=ENVOY_GROUP)
+    return msgspec.structs.replace(found, obj=obj, ref=named, violations=told)
+
+
+def _place_client(
+    raw: dict[str, Any],
+    prefix: Path,
+    obj: Object | None,
+    told: tuple[Violation, ...],
+    namespace: str,
+) -> Found:
+    """Return a ClientTrafficPolicy; one with an error closes its targets, because their client addresses and certificates are not checked."""
+    ref = _named_so(raw, "ClientTrafficPolicy", namespace)
+    ref = msgspec.structs.replace(ref, group=ENVOY_GROUP)
+    grave = [one for one in told if one.severity != "warning"]
+    if not grave:
+        return Found(prefix, obj, ref if told else None, told)
+    names = dict.fromkeys(".".join(str(part) for part in one.path[1:]) for one in grave)
+    return Found(
+        prefix,
+        None,
+        ref,
+        told,
+        targets=read_targets(raw, ref.namespace),
+        access_policies=tuple(one[:MAX_SHOWN_NAME] or "spec" for one in names)[:_MOST_NAMES],
+        lost=has_unread_target(raw),
+    )
 
 
 def _decode_one(

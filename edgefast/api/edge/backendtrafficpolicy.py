@@ -18,6 +18,7 @@ from edgefast.api.edge.health_check import HealthCheck
 from edgefast.api.edge.load_balancer import LoadBalancer
 from edgefast.api.edge.policy_target import MergeType, Newer, PolicyTarget, TargetReferences
 from edgefast.api.edge.response_override import ResponseOverride
+from edgefast.api.model.adopted import AdoptedPolicy
 from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import Duration, Element, Resource, Size, expects
 from edgefast.api.model.meta import ObjectMeta
@@ -308,3 +309,5 @@ class BackendTrafficPolicy(Resource, frozen=True, kw_only=True):
     aimed: tuple[PolicyTarget, ...] = ()
     #: Written by whoever keeps the last good version: what is wrong with the one after it.
     newer: Newer | None = None
+    #: Written by the decoder of a policy of another project (`--adopt`).
+    adopted: AdoptedPolicy | None = None

@@ -27,6 +27,7 @@ from edgefast.api.edge.edgeproxy_protocols import (
     ProxyProtocol,
     ProxyStream,
 )
+from edgefast.api.model.adopted import AdoptedClient
 from edgefast.api.model.fields import (
     AS_SET,
     Duration,
@@ -454,3 +455,5 @@ class EdgeProxy(Resource, frozen=True, kw_only=True):
 
     metadata: ObjectMeta
     spec: EdgeProxySpec = EdgeProxySpec()
+    #: Written by the decoder of a ClientTrafficPolicy of another project (`--adopt`).
+    adopted: AdoptedClient | None = None

@@ -18,6 +18,7 @@ from edgefast.api.edge.credentials import APIKeyAuth, BasicAuth
 from edgefast.api.edge.jwt import JWT, JWTPrincipal
 from edgefast.api.edge.oidc import OIDC
 from edgefast.api.edge.policy_target import MergeType, Newer, PolicyTarget, TargetReferences
+from edgefast.api.model.adopted import AdoptedPolicy
 from edgefast.api.model.fail_closed import Closed
 from edgefast.api.model.fields import (
     AS_SET,
@@ -442,3 +443,5 @@ class SecurityPolicy(Resource, frozen=True, kw_only=True):
     aimed: tuple[PolicyTarget, ...] = ()
     #: Written by whoever keeps the last good version: what is wrong with the one after it.
     newer: Newer | None = None
+    #: Written by the decoder of a policy of another project (`--adopt`).
+    adopted: AdoptedPolicy | None = None

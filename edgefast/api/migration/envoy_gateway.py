@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from edgefast.api.migration.adoption.backend import BACKEND_FIELDS
+from edgefast.api.migration.adoption.client_fields import CLIENT_FIELDS
+from edgefast.api.migration.adoption.envoy_proxy import PROXY_FIELDS, PROXY_NAMED
+from edgefast.api.migration.adoption.route_settings import RATE_LIMIT_REFUSED
 from edgefast.api.migration.field_mapping import (
+    FieldMapping,
     ForeignKind,
     Project,
     planned,
@@ -18,6 +23,27 @@ _TARGETS = {
 _EDGE_TARGETS = {
     name: supported("Gateway spec.infrastructure.parametersRef names the EdgeProxy")
     for name in _TARGETS
+}
+
+
+def _lacking(why: str) -> FieldMapping:
+    """Return a row for a reason, or for what to do meanwhile."""
+    return planned(why) if why.startswith(("put ", "use ", "write ")) else unsupported(why)
+
+
+_CLIENT = {
+    name: supported(one.said) if one.effect == "served" else _lacking(one.said)
+    for name, one in CLIENT_FIELDS.items()
+}
+_PROXY = {
+    **{name: supported(f"EdgeProxy spec.{at}") for name, at in PROXY_FIELDS.items()},
+    **{name: _lacking(why) for name, why in PROXY_NAMED.items()},
+}
+_LIMITED = {
+    f"rateLimit.{where}.rules[].{name}": _lacking(why)
+    for where in ("global", "local")
+    for name, why in RATE_LIMIT_REFUSED.items()
+    if (where, name) != ("local", "shared")
 }
 _CODE = "the proxy runs no third-party code; SecurityPolicy spec.extAuth calls a service for access decisions"
 
@@ -169,6 +195,13 @@ ENVOY_GATEWAY = Project(
                 ),
             },
             inner={
+                **_LIMITED,
+                "retry.perRetry.timeout": supported(
+                    "timeouts.backendRequest of an HTTPRoute's rule"
+                ),
+                "retry.perRetry.backOff.maxInterval": unsupported(
+                    "the backoff ends at 10 times its base"
+                ),
                 "bandwidthLimit.request": unsupported(
                     "edgefast limits the bandwidth of responses only"
                 ),
@@ -237,7 +270,9 @@ ENVOY_GATEWAY = Project(
                     "EdgeProxy spec.http.idleTimeout closes idle client connections"
                 ),
             },
-            about="An EdgeProxy has these settings, and each Gateway names its EdgeProxy.",
+            inner={name: one for name, one in _CLIENT.items() if "." in name},
+            about="An EdgeProxy has these settings, and each Gateway names its EdgeProxy. A policy of one listener applies with `--adopt` if the "
+            "Gateway has no other listener; a listener whose client addresses would be read in another way is closed.",
         ),
         ForeignKind(
             "HTTPRouteFilter",
@@ -263,6 +298,29 @@ ENVOY_GATEWAY = Project(
                     "edgefast does not send the original host to backends after a rewrite"
                 ),
             },
+        ),
+        ForeignKind(
+            "Backend",
+            {
+                "endpoints": supported("Backend spec.endpoints"),
+                "tls": supported("Backend spec.tls"),
+                **{
+                    name: supported(said)
+                    for name, said in BACKEND_FIELDS.items()
+                    if "." not in name
+                },
+            },
+            inner={name: supported(said) for name, said in BACKEND_FIELDS.items() if "." in name},
+            about="In a cluster set `extensionApis.enableBackend`.",
+        ),
+        ForeignKind(
+            "EnvoyProxy",
+            {
+                name: _PROXY.get(name, supported("the fields below"))
+                for name in dict.fromkeys(one.partition(".")[0] for one in _PROXY)
+            },
+            inner={name: one for name, one in _PROXY.items() if "." in name},
+            about="An EnvoyProxy that a GatewayClass or a Gateway names is an EdgeProxy.",
         ),
         ForeignKind(
             "EnvoyExtensionPolicy",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from edgefast.api.migration.adoption.references import is_adoptable
 from edgefast.api.migration.envoy_gateway import ENVOY_GATEWAY
 from edgefast.api.migration.field_mapping import FieldMapping, ForeignKind, Project
 from edgefast.api.migration.ingress_nginx import INGRESS_NGINX
@@ -34,8 +35,11 @@ def find_kind(group: str, kind: str) -> ForeignKind | None:
     return _KINDS.get((group, kind))
 
 
-def hint_at(group: str, kind: str, fields: Iterable[str]) -> str:
-    """Return what of an object's fields is here, "" of a kind that is not in the tables."""
+def hint_at(group: str, kind: str, fields: Iterable[str], *, adopt: bool = True) -> str:
+    """Return what of an object's fields is here, "" of a kind that is not in the tables.
+
+    `adopt`: objects are read with `--adopt`, which the hint names otherwise.
+    """
     known = find_kind(group, kind)
     if known is None:
         return ""
@@ -43,7 +47,10 @@ def hint_at(group: str, kind: str, fields: Iterable[str]) -> str:
     message = [
         describe_mapping(name, known.inner.get(name) or known.fields.get(name)) for name in reported
     ]
-    return "; ".join([*message, f"see {PAGE}"])
+    page = f"see {PAGE}"
+    if not adopt and is_adoptable(group, kind):
+        page = f"serve it as it is with --adopt, {page}"
+    return "; ".join([*message, page])
 
 
 def describe_field(kind: str, path: str) -> str:

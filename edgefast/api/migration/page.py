@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgefast.api.migration.access_policies import PRODUCTS, Product
+from edgefast.api.migration.adoption.adopted_document import ENVOY_GROUP
+from edgefast.api.migration.adoption.effects import describe_effect
 from edgefast.api.migration.field_mapping import (
     Annotations,
     FieldMapping,
@@ -31,7 +33,8 @@ edgefast check --adopt -f their-files/
 **In a cluster edgefast ignores policies of other projects: requests pass without them.** A route that a policy of Envoy Gateway protects
 is open on edgefast. Write the [SecurityPolicy](../../reference/policies.md) before you attach the route to a Gateway of edgefast.
 
-`--adopt` serves every GatewayClass of the files ([configuration](../../reference/configuration.md#files-of-another-controller)).
+`--adopt` serves every GatewayClass of the files ([configuration](../../reference/configuration.md#files-of-another-controller)). It also
+serves policies, filters and Backends of [Envoy Gateway](envoy-gateway.md#serve-it-as-it-is).
 
 | object of another project | what to do |
 |---|---|
@@ -108,6 +111,29 @@ edgefast check --adopt -f their-files/
 ```
 
 [From another gateway](README.md#the-steps) lists the steps of a migration.
+"""
+_ADOPTION = """## Serve it as it is
+
+`--adopt` of `edgefast run`, `check`, `diff` and `explain` reads these kinds as the objects of edgefast that they are:
+
+```text
+edgefast check --adopt -f their-files/
+edgefast run --adopt -f their-files/
+```
+
+`edgefast convert --adopt -f their-files/ -o converted` writes the same objects as files of group `gateway.edge.io`. A comment above each
+object names what was not carried over. An object that closes its targets is not written. Apply the routes and Gateways of the output when
+edgefast serves them: Envoy Gateway does not know their filters.
+
+- A problem names each field without a counterpart: the object, the field and what to do.
+- A field that decides access and has no counterpart closes the targets of its policy: they answer 500.
+- edgefast reads `targetRef`, `targetRefs` and `targetSelectors`. A policy with targets in other namespaces is not adopted; it closes its
+  targets if it decides access.
+- `cors`, `rateLimit` and `retry` become filters and fields of the rules of the targets. A field of the rule itself takes precedence. A
+  route with several parents gets the rate limits of all of them. CORS and retries apply if its listeners have the same policy.
+- A policy of a route without `mergeType` replaces policies above it, as in Envoy Gateway. A policy of a listener inherits.
+- If a local rate limit has rules with and without `clientSelectors`, the rule without them counts all requests.
+- In a cluster the controller does not adopt objects: convert them.
 """
 #: Istio has no policies with a table of fields here.
 _ISTIO = """# From Istio
@@ -193,25 +219,27 @@ def _project(one: Project) -> Iterator[str]:
     if one.about:
         yield one.about
         yield ""
+    if ENVOY_GROUP in one.groups:
+        yield _ADOPTION
     for kind in one.kinds:
-        yield from _kind(kind)
+        yield from _kind(kind, adopts=ENVOY_GROUP in one.groups)
     if one.annotations is not None:
         yield from _annotations(one.annotations)
 
 
-def _kind(one: ForeignKind) -> Iterator[str]:
+def _kind(one: ForeignKind, *, adopts: bool) -> Iterator[str]:
     yield f"## {one.kind}"
     yield ""
     if one.about:
         yield one.about
         yield ""
-    yield "| field | use |"
-    yield "|---|---|"
+    yield "| field | use | with `--adopt` |" if adopts else "| field | use |"
+    yield "|---|---|---|" if adopts else "|---|---|"
     for name, found in one.fields.items():
-        yield f"| `{name}` | {_write_message(found)} |"
-        for below, part in one.inner.items():
-            if below.startswith((f"{name}.", f"{name}[].")):
-                yield f"| `{below}` | {_write_message(part)} |"
+        inner = [part for part in one.inner if part.startswith((f"{name}.", f"{name}[]."))]
+        for path, mapping in ((name, found), *((part, one.inner[part]) for part in inner)):
+            effect = f" {describe_effect(one.kind, path, mapping)} |" if adopts else ""
+            yield f"| `{path}` | {_write_message(mapping)} |{effect}"
     yield ""
 
 

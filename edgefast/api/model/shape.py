@@ -17,7 +17,7 @@ from msgspec import inspect as types
 from edgefast.api.model.fields import Element
 
 #: Fields of objects that are the decoder's and no document's.
-NOTED_FIELDS = frozenset({"aimed", "closed", "newer", "origin", "unserved"})
+NOTED_FIELDS = frozenset({"adopted", "aimed", "closed", "newer", "origin", "unserved"})
 
 ShapeKind = Literal[
     "string", "integer", "number", "boolean", "bytes", "list", "map", "struct", "choice", "any"

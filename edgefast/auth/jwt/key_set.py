@@ -35,6 +35,7 @@ __all__ = [
     "decode_base64url",
     "parse_key_set",
     "read",
+    "read_kids",
     "show_kid",
     "write",
 ]
@@ -160,6 +161,14 @@ def read(data: bytes) -> KeySet:
     if len(written) > KEYS_LIMIT:
         raise KeySetError(f"the key set has {len(written)} keys (at most {KEYS_LIMIT})")
     return KeySet(tuple(map(_read_key, written)))
+
+
+def read_kids(data: bytes) -> frozenset[str]:
+    """Return the names of the keys in what `write` made; none for anything else."""
+    try:
+        return frozenset(one.kid for one in _DECODER.decode(data))
+    except msgspec.MsgspecError:
+        return frozenset()
 
 
 def _read_key(one: _Written) -> Key:

@@ -10,7 +10,6 @@ Must never: use a secret itself, or decrypt a text of another purpose or scope.
 
 from __future__ import annotations
 
-import hashlib
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
@@ -22,7 +21,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from edgefast.auth.jwt.key_set import decode_base64url
 
-__all__ = ["CookieCipher", "Opened", "RingSecret", "SecretRing", "scope_of"]
+__all__ = ["CookieCipher", "Opened", "RingSecret", "SecretRing"]
 
 _VERSION = b"\x01"
 _ID = 8
@@ -70,15 +69,6 @@ class _Key(NamedTuple):
     begins: int
     ends: int
     forgotten: int
-
-
-def scope_of(*parts: str | bytes) -> bytes:
-    """Return a digest of these parts in their order, in which no part runs into the next one."""
-    digest = hashlib.sha256(b"edgefast oidc scope")
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        digest.update(len(data).to_bytes(8, "big") + data)
-    return digest.digest()
 
 
 class CookieCipher:

@@ -1,15 +1,16 @@
 """Cookie names: the names of the cookies of one client, and the scope of their keys.
 
 In: ir.Oidc. Out: the base names of its sessions and of its logins in progress, and what tells clients
-apart. Policies with the same issuer, backend, client, secret, token endpoint, cookie domain and
-`forwardAccessToken` share sessions. The names do not depend on the secret: a digest of it in clear
-would let anyone test guesses.
+apart. Policies share sessions only if all is the same that decides how a user logs in, which tokens a
+session has, and how long it is valid. The owner of a browser can copy a cookie to another host, so a
+session of a policy that requires less must not be valid at one that requires more.
+The names do not depend on the secret: a digest of it in clear would let anyone test guesses.
 Source: RFC 6265bis section 4.1.3: no other host can set a cookie with the prefix `__Host-`.
 """
 
 from __future__ import annotations
 
-from edgefast.auth.oidc.cookie_cipher import scope_of
+from edgefast.auth.oidc.scope import scope_of
 from edgefast.ir.oidc import Oidc
 
 __all__ = ["client_scope", "session_name", "state_domain", "state_name"]
@@ -40,10 +41,19 @@ def state_domain(spec: Oidc) -> str:
 
 
 def _public_parts(spec: Oidc) -> tuple[str, ...]:
-    remote = spec.remote
-    forwards = "access" if spec.forward_access_token else ""
-    endpoint = spec.token_endpoint
-    return remote.issuer, remote.cluster, spec.client_id, endpoint, spec.cookie_domain, forwards
+    return (
+        spec.remote.issuer,
+        spec.remote.cluster,
+        spec.client_id,
+        spec.authorization_endpoint,
+        spec.token_endpoint,
+        " ".join(sorted(spec.scopes)),
+        " ".join(sorted(spec.resources)),
+        spec.cookie_domain,
+        "access" if spec.forward_access_token else "",
+        "refresh" if spec.refresh else "",
+        f"{spec.token_lifetime} {spec.session_lifetime}",
+    )
 
 
 def _name(spec: Oidc, kind: str, domain: str) -> str:

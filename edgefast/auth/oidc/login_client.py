@@ -60,6 +60,8 @@ _LONGEST = 400 * 86_400.0
 _HINT_LIMIT = 4096
 #: Statuses of a Reply for an ID token that is not good, by the word of its check; others are 401.
 _STATUS = {"audience": 403, "keys": 503, "busy": 503}
+#: Words of failures that end by themselves.
+_LATER = ("provider", "keys", "busy")
 
 
 class LoginRequest(NamedTuple):
@@ -292,10 +294,10 @@ class LoginClient:
             return Reply(_STATUS.get(word, 401) if word != "provider" else 503, word, "", cookies)
         session = call.session
         assert session is not None
-        if rejected:
-            return self._end(request, "expired", metadata, now)
-        if now < session.expires:
+        if now < session.expires:  # another replica may have used the refresh token before
             return self._admit(session, now, fresh=False, request=request, last=now + _AGAIN)
+        if rejected or word not in _LATER:
+            return self._end(request, "expired", metadata, now)
         return Reply(503, word)
 
     def _end(
@@ -331,16 +333,17 @@ class LoginClient:
         now: float,
     ) -> LoginSession:
         spec = self.spec
+        whole = spec.session_lifetime / 1000
         life = float(response.expires_in) or spec.token_lifetime / 1000
         if not life:
             expiry = claims.get("exp") if claims is not None else None
             life = 60.0
             if isinstance(expiry, int | float):
                 life = max(1.0, min(expiry, now + _LONGEST) - now)
+        life = min(life, whole)
         refresh = response.refresh_token or (before.refresh_token if before is not None else "")
         refresh = refresh if spec.refresh else ""
         began = before.began if before is not None else now
-        whole = max(life, spec.session_lifetime / 1000)
         limit = began + _LIFETIMES * whole
         ends = min(now + (whole if refresh else life), limit)
         if before is not None and not response.refresh_token:

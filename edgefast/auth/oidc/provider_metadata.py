@@ -109,7 +109,7 @@ def check_endpoint(url: str, *, plain: bool) -> str:
 
 
 def parse_metadata(text: bytes, issuer: str, *, plain: bool) -> ProviderMetadata:
-    """Parse the document of `issuer`; `plain`: its endpoints may use http. Raises MetadataError."""
+    """Parse the document of `issuer`; `plain`: the proxy may ask it with http. Raises MetadataError."""
     try:
         found = _DOCUMENT.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -117,13 +117,15 @@ def parse_metadata(text: bytes, issuer: str, *, plain: bool) -> ProviderMetadata
     if found.issuer != issuer:
         raise MetadataError("the discovery document is of another issuer")
     end = found.end_session_endpoint or ""
-    for name, url in (
-        ("authorization_endpoint", found.authorization_endpoint),
-        ("token_endpoint", found.token_endpoint),
-        ("jwks_uri", found.jwks_uri),
-        ("end_session_endpoint", end),
+    shown = plain and issuer.startswith("http://")  # browsers use it over any network
+    for name, url, may_be_plain in (
+        ("authorization_endpoint", found.authorization_endpoint, shown),
+        ("token_endpoint", found.token_endpoint, plain),
+        ("jwks_uri", found.jwks_uri, plain),
+        ("end_session_endpoint", end, shown),
     ):
-        if (name != "end_session_endpoint" or url) and (why := check_endpoint(url, plain=plain)):
+        needed = url or name != "end_session_endpoint"
+        if needed and (why := check_endpoint(url, plain=may_be_plain)):
             raise MetadataError(f"{name} of the discovery document is not valid: {why}")
     methods = found.token_endpoint_auth_methods_supported
     return ProviderMetadata(

@@ -36,6 +36,8 @@ ID_TOKEN_LIMIT = 24 * 1024
 TOKEN_LIMIT = 16 * 1024
 #: Seconds that an `expires_in` counts at most.
 _LONGEST = 400 * 86_400
+#: Statuses that do not mean that the code or token is rejected: Request Timeout, Too Early, Too Many Requests.
+_LATER = (408, 425, 429)
 
 
 class TokenError(Exception):
@@ -97,7 +99,8 @@ def fit_tokens(response: TokenResponse, *, access: bool) -> TokenResponse:
         (response.refresh_token, TOKEN_LIMIT),
     ):
         if len(token) > limit:
-            raise TokenError(f"a token has more than {limit} characters, cookies cannot keep it")
+            text = f"a token has more than {limit} characters, cookies cannot keep it"
+            raise TokenError(text, rejected=True)
     if access and len(response.access_token) <= TOKEN_LIMIT:
         return response
     return msgspec.structs.replace(response, access_token="")
@@ -108,10 +111,10 @@ def _failure(status: int, body: bytes) -> TokenError:
         error = _FAILURE.decode(body).error
     except (msgspec.MsgspecError, UnicodeDecodeError):
         error = ""
-    if status == 400 and error == "invalid_grant":
-        return TokenError("the provider does not accept the code or token", rejected=True)
     if error in ("invalid_client", "unauthorized_client"):
         return TokenError(f"the provider does not accept the client ({error})")
+    if error and 400 <= status < 500 and status not in _LATER:
+        return TokenError("the provider does not accept the code or token", rejected=True)
     return TokenError(f"the token endpoint answered with status {status}")
 
 

@@ -390,55 +390,9 @@ cdef class RuleAuthFlow:
 
     cdef int keep(self, bytes more) except -1:
         """Copy its head, with these lines behind its own."""
-        cdef ef_head *head = self.at.head
-        cdef ef_head *copy
-        cdef const uint8_t *old = self.at.base
-        cdef uint8_t *text
-        cdef size_t before = <size_t>(<char *>&head.spans[0] - <char *>head)
-        cdef size_t n = head.n_spans, extra = PyBytes_GET_SIZE(more), after = 0, at
-        cdef size_t added = more.count(b"\n")
-        cdef size_t room = before + (n + self.at.hidden + added) * sizeof(ef_span)
-        cdef size_t size = room + head.head_len + extra + self.at.path_len
-        cdef void *memory = malloc(size)
-        cdef ef_span *span
-        if memory == NULL:
-            raise MemoryError
-        copy = <ef_head *>memory
-        text = <uint8_t *>memory + room
-        memcpy(copy, head, before)
-        memcpy(&copy.spans[0], &head.spans[0], n * sizeof(ef_span))
-        memcpy(text, old, head.head_len)
-        if extra:
-            memcpy(text + head.head_len, PyBytes_AS_STRING(more), extra)
-        memcpy(text + head.head_len + extra, self.at.path, self.at.path_len)
-        while after < extra:
-            at = after
-            span = &copy.spans[n]
-            after = ef_trailer_next(<const uint8_t *>PyBytes_AS_STRING(more), extra, at, span)
-            if after == 0:
-                break
-            span.name_off += head.head_len
-            span.val_off += head.head_len
-            span.line_end += head.head_len
-            span.flags = 0  # a service may say it, whatever a field behind a body may
-            n += 1
-        memcpy(&copy.spans[n], &head.spans[head.n_spans], self.at.hidden * sizeof(ef_span))
-        copy.n_spans = <uint16_t>n
-        if self.request.path == self.at.path:
-            self.request.path = text + head.head_len + extra
-        self.at.path = text + head.head_len + extra
-        copy.head_len = <uint32_t>(head.head_len + extra)
-        if self.at.query != NULL and self.query is None:
-            self.at.query = text + (self.at.query - old)
-        self.at.base = text
-        self.at.head = copy
-        self.request.query = self.at.query
-        self.request.base = text
-        self.request.spans = copy.spans
-        self.request.n_spans = <uint32_t>n
-        free(self.memory)
-        self.memory = memory
-        self.held = size
+        cdef void *before = self.memory
+        self.held = copy_head(&self.at, &self.request, None, b"", more, spans_of(more) if more else b"", &self.memory)
+        free(before)
         return 0
 
     cdef int admit(self) except -1:

@@ -15,7 +15,7 @@ cdef class Authenticator:
         bytes challenge         # header lines of a 401
         bytes forward           # name of the header that says who it is; b"": none
 
-    cdef bint knows(self, Exchange ex, Routed *at, LivePolicy policy) except *
+    cdef bint knows(self, Exchange ex, Routed *at, ef_request *request, LivePolicy policy, void **memory) except *
     cdef ProofResult authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *
     cdef list all_places(self)
     cdef ProofResult accept(self, RuleAuthFlow flow, bytes user) except *

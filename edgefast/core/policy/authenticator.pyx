@@ -17,8 +17,8 @@ cdef bytes forward_name(str name):
 
 
 cdef class Authenticator:
-    cdef bint knows(self, Exchange ex, Routed *at, LivePolicy policy) except *:
-        """It is known whose the request is, which goes on as it came; False: `authenticate` decides."""
+    cdef bint knows(self, Exchange ex, Routed *at, ef_request *request, LivePolicy policy, void **memory) except *:
+        """The client of a request is known. Its head may be a copy afterwards, which the caller frees (`memory`). False: `authenticate` decides."""
         return False
 
     cdef ProofResult authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:

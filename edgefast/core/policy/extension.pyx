@@ -12,6 +12,7 @@ from html import escape as escape_html
 _log = logging.getLogger("edgefast.engine")
 
 include "policy/header_strip.pyx"
+include "policy/head_copy.pyx"
 include "policy/credential_extractor.pyx"
 include "policy/authenticator.pyx"
 include "policy/tokencache.pyx"

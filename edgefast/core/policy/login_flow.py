@@ -96,44 +96,59 @@ class PendingLogin:
 
 
 class ProviderWait:
-    """A navigation that waits for the metadata of its provider, as after a start."""
+    """A navigation or callback that waits for the metadata of its provider, as after a start."""
 
-    __slots__ = ("_callback", "_flow", "_request", "_timer")
+    __slots__ = ("_callback", "_client", "_flow", "_next", "_request", "_timer")
 
     def __init__(
-        self, flow: LoginFlow, request: LoginRequest, callback: Callable[[Decision], object]
+        self,
+        flow: LoginFlow,
+        request: LoginRequest,
+        callback: Callable[[Decision], object],
+        client: bytes,
     ) -> None:
         self._flow = flow
         self._request = request
+        self._client = client
+        self._next: PendingLogin | ProviderWait | None = None  # it waits for tokens now
         self._callback: Callable[[Decision], object] | None = callback
-        self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._on_late)
+        self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._go_on)
         flow.awaited += 1
         flow.wait_for_provider(self)
 
     def cancel(self) -> None:
         """The request is over: the callback is not called."""
-        if self._callback is not None:
-            self._callback = None
-            self._timer.cancel()
-            self._flow.awaited -= 1
-            self._flow.forget_wait(self)
+        self._end()
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
 
     def on_keys(self) -> None:
         """Something of the provider came."""
-        decision = self._flow.decide_again(self._request)
-        if decision is None:
-            self._flow.wait_for_provider(self)
+        if self._flow.knows_provider():
+            self._go_on()
         else:
-            self._settle(decision)
+            self._flow.wait_for_provider(self)
 
-    def _on_late(self) -> None:
-        self._settle(self._flow.decide_now(self._request))
-
-    def _settle(self, decision: Decision) -> None:
-        callback = self._callback
-        self.cancel()
+    def _end(self) -> Callable[[Decision], object] | None:
+        """End the wait; returns the callback, once."""
+        callback, self._callback = self._callback, None
         if callback is not None:
-            callback(decision)
+            self._timer.cancel()
+            self._flow.awaited -= 1
+            self._flow.forget_wait(self)
+        return callback
+
+    def _go_on(self) -> None:
+        """Decide with what is known of the provider."""
+        callback = self._end()
+        if callback is None:
+            return
+        found = self._flow.decide(self._request, callback, self._client, late=True)
+        if isinstance(found, Decision):
+            callback(found)
+        else:
+            self._next = found
 
 
 class LoginFlow:
@@ -148,7 +163,7 @@ class LoginFlow:
             audiences=(spec.client_id,),
             remote=spec.remote,
         )
-        (self._verifier,) = make_verifiers(verifier, Jwt(providers=(provider,)))
+        (self._verifier,) = make_verifiers(verifier, Jwt(providers=(provider,)), own_tokens=True)
         self.client = LoginClient(spec, services.ring, os.urandom)
         self.tokens = services.tokens
         self.cache = verifier.cache
@@ -167,19 +182,9 @@ class LoginFlow:
         """Tell it no more."""
         self._source.waiting.pop(cast("Job", one), None)
 
-    def decide_again(self, request: LoginRequest) -> Decision | None:
-        """Decide when something of the provider came; None: it is still not known."""
-        if self._provider() is None:
-            return None
-        return self.decide_now(request)
-
-    def decide_now(self, request: LoginRequest) -> Decision:
-        """Decide without a further wait."""
-        now = self.clock()
-        found = self.client.decide(request, self._provider(), now)
-        if isinstance(found, TokenCall):  # meanwhile its session is due
-            found = Reply(503, "provider")
-        return self._conclude(request, found, now)
+    def knows_provider(self) -> bool:
+        """Tell whether the metadata of the provider is known."""
+        return self._provider() is not None
 
     def _provider(self) -> ProviderMetadata | None:
         """Return what is known of the provider."""
@@ -187,13 +192,19 @@ class LoginFlow:
         return found if found is not None and found.issuer == self._issuer else None
 
     def decide(
-        self, request: LoginRequest, callback: Callable[[Decision], object], client: bytes
+        self,
+        request: LoginRequest,
+        callback: Callable[[Decision], object],
+        client: bytes,
+        *,
+        late: bool = False,
     ) -> Decision | PendingLogin | ProviderWait:
-        """Decide about a request, or call back. `client`: its address."""
+        """Decide about a request, or call back. `client`: its address; `late`: it waited for the provider."""
         now = self.clock()
         found = self.client.decide(request, self._provider(), now)
-        if isinstance(found, Reply) and found.word == "provider" and self.awaited < WAITING:
-            return ProviderWait(self, request, callback)
+        wants = isinstance(found, Reply) and found.word == "provider"
+        if wants and not late and self.awaited < WAITING:
+            return ProviderWait(self, request, callback, client)
         if not isinstance(found, TokenCall):
             return self._conclude(request, found, now)
         pending = PendingLogin(self, request, found, callback, client)

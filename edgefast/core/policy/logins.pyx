@@ -19,6 +19,10 @@ cdef inline bint is_path_text(const Routed *at, bytes text) noexcept:
     return at.path_len == <size_t>PyBytes_GET_SIZE(text) and memcmp(at.path, PyBytes_AS_STRING(text), at.path_len) == 0
 
 
+cdef inline bint is_space(uint8_t sign) noexcept:
+    return sign == c" " or sign == c"\t"
+
+
 cdef bytes login_page(str location):
     """A page that goes on by itself. Cookies with SameSite=Strict are sent from here on, but not along redirects from another site."""
     return b'<!doctype html><meta http-equiv="refresh" content="0;url=%b"><title>Signed in</title>\n' % escape_html(location).encode()
@@ -51,7 +55,7 @@ cdef class Logins(Authenticator):
     cdef bint is_own_path(self, Routed *at) noexcept:
         return is_path_text(at, self.callback_path) or is_path_text(at, self.logout_path)
 
-    cdef CachedToken look(self, Exchange ex, Routed *at) except *:
+    cdef CachedToken look(self, Exchange ex, Routed *at):
         """The session of its cookies, if it was opened before; None: the flow decides."""
         cdef ef_request request
         cdef const uint8_t *value = NULL
@@ -91,28 +95,22 @@ cdef class Logins(Authenticator):
             parts.append(value[:size])
         return b"".join(parts)
 
-    cdef bint knows(self, Exchange ex, Routed *at, LivePolicy policy) except *:
-        """Only where nothing else is in the lines with its cookies, which go no further then."""
+    cdef bint knows(self, Exchange ex, Routed *at, ef_request *request, LivePolicy policy, void **memory) except *:
         cdef CachedToken known = self.look(ex, at)
-        cdef bytes name = <bytes>PyList_GET_ITEM(self.names, 0)
+        cdef bytes others
         cdef ef_span *span
-        cdef size_t n = PyBytes_GET_SIZE(name)
+        cdef bint found = False
         cdef uint16_t i
-        if known is None or not known.plain:
+        if known is None or not known.admits or ex.filter_lines is not None or at.given:
             return False
-        for i in range(at.head.n_spans):
-            span = &at.head.spans[i]
-            if not _COOKIE.covers(at.base + span.name_off, span.name_len):
-                continue
-            if (
-                span.val_len <= n + 1 or memchr(at.base + span.val_off, c";", span.val_len) != NULL
-                or memcmp(at.base + span.val_off, PyBytes_AS_STRING(name), n) != 0 or (at.base + span.val_off)[n] != c"="
-            ):
-                return False
-        for i in range(at.head.n_spans):
-            span = &at.head.spans[i]
-            if _COOKIE.covers(at.base + span.name_off, span.name_len):
-                span.flags |= EF_SPAN_HOP
+        others = self.other_cookies(at, &found)
+        if others or known.lines:
+            copy_head(at, request, _COOKIE, others, known.lines, known.spans, memory)
+        else:
+            for i in range(at.head.n_spans):
+                span = &at.head.spans[i]
+                if _COOKIE.covers(at.base + span.name_off, span.name_len):
+                    span.flags |= EF_SPAN_HOP
         note_token(ex, known.outcome, policy)
         return True
 
@@ -167,6 +165,8 @@ cdef class Logins(Authenticator):
         cdef Exchange ex = flow.ex
         cdef int status = reply.status
         cdef bytes lines, word = json_encode(reply.word)
+        if reply.word == "logout":  # its location can have an ID token
+            ex.secret_query = True
         lines = b"cache-control: no-store\r\n" + b"".join([b"set-cookie: %b\r\n" % one.encode() for one in reply.cookies])
         if status == 401:
             return policy.refuse(ex, 401, word, F_DENIED, lines + self.challenge)
@@ -185,7 +185,8 @@ cdef class Logins(Authenticator):
         return policy.refuse(ex, status, word, _LOGIN_FLAGS.get(status, F_DENIED), lines)
 
     cdef object read_request(self, RuleAuthFlow flow):
-        """LoginRequest. Of several lines of one name the first counts, but for cookies; at most SHOWN_COOKIES of them are read."""
+        """LoginRequest. Of several lines of one name the first counts, but for cookies; those of the session are read, and SHOWN_COOKIES
+        others."""
         from edgefast.auth.oidc.login_client import LoginRequest
         cdef Exchange ex = flow.ex
         cdef Routed *at = &flow.at
@@ -205,8 +206,11 @@ cdef class Logins(Authenticator):
                 continue
             for piece in value.split(b";"):
                 key, _, value = piece.strip(b" \t").partition(b"=")
-                if len(cookies) < SHOWN_COOKIES and self.is_own_cookie(key):
-                    cookies.setdefault(key.decode("ascii"), value.strip(b'"').decode("latin-1"))
+                if key not in self.names and (
+                    len(cookies) >= SHOWN_COOKIES or not self.is_own_cookie(<const uint8_t *>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+                ):
+                    continue
+                cookies.setdefault(key.decode("ascii"), value.strip(b'"').decode("latin-1"))
         authority = at.base[at.head.authority_off:at.head.authority_off + at.head.authority_len].decode("latin-1").lower()
         return LoginRequest(
             method=at.base[at.head.method_off:at.head.method_off + at.head.method_len].decode("latin-1"),
@@ -219,40 +223,81 @@ cdef class Logins(Authenticator):
             grpc=ex.grpc != 0,
         )
 
-    cdef bint is_own_cookie(self, bytes name) except -1:
+    cdef bint is_own_cookie(self, const uint8_t *name, size_t n) noexcept:
         """Only names that a LoginClient makes."""
-        cdef Py_ssize_t before = PyBytes_GET_SIZE(self.state_prefix), i
-        cdef const uint8_t *text = <const uint8_t *>PyBytes_AS_STRING(name)
-        if PyBytes_GET_SIZE(name) != before + STATE_ID or not name.startswith(self.state_prefix):
-            return name in self.names
-        for i in range(before, before + STATE_ID):
-            if not (c"0" <= text[i] <= c"9" or c"a" <= text[i] <= c"f"):
-                return False
-        return True
+        cdef size_t before = PyBytes_GET_SIZE(self.state_prefix), i
+        cdef object one
+        if n == before + STATE_ID and memcmp(name, PyBytes_AS_STRING(self.state_prefix), before) == 0:
+            for i in range(before, n):
+                if not (c"0" <= name[i] <= c"9" or c"a" <= name[i] <= c"f"):
+                    return False
+            return True
+        for one in self.names:
+            if <size_t>PyBytes_GET_SIZE(one) == n and memcmp(name, PyBytes_AS_STRING(one), n) == 0:
+                return True
+        return False
 
-    cdef int strip(self, RuleAuthFlow flow) except -1:
-        """One line with all other cookies is in the place of those that hold one of these."""
-        cdef Routed *at = &flow.at
+    cdef bytes other_cookies(self, Routed *at, bint *found):
+        """A line "cookie: value" CRLF with all cookies that are not this client's, b"": none is there; `found`: one is this client's."""
         cdef const ef_span *span
-        cdef list kept = []
-        cdef bytes piece
-        cdef bint found = False
+        cdef const uint8_t *piece
+        cdef const uint8_t *end
+        cdef const uint8_t *stop
+        cdef const uint8_t *last
+        cdef const uint8_t *sign
+        cdef size_t room = 10, n = 8
+        cdef bytes made
+        cdef char *text
         cdef uint16_t i
+        found[0] = False
+        for i in range(at.head.n_spans):
+            span = &at.head.spans[i]
+            if _COOKIE.covers(at.base + span.name_off, span.name_len):
+                room += 2 * span.val_len + 2  # "; " takes the place of ";"
+        made = PyBytes_FromStringAndSize(NULL, room)
+        text = PyBytes_AS_STRING(made)
+        memcpy(text, <const char *>b"cookie: ", n)
         for i in range(at.head.n_spans):
             span = &at.head.spans[i]
             if not _COOKIE.covers(at.base + span.name_off, span.name_len):
                 continue
-            for piece in at.base[span.val_off:span.val_off + span.val_len].split(b";"):
-                piece = piece.strip(b" \t")
-                if self.is_own_cookie(piece.partition(b"=")[0].rstrip(b" \t")):
-                    found = True
-                elif piece:
-                    kept.append(piece)
+            piece, end = at.base + span.val_off, at.base + span.val_off + span.val_len
+            while piece < end:
+                stop = <const uint8_t *>memchr(piece, c";", end - piece)
+                if stop == NULL:
+                    stop = end
+                last = stop
+                while piece < last and is_space(piece[0]):
+                    piece += 1
+                while piece < last and is_space((last - 1)[0]):
+                    last -= 1
+                sign = <const uint8_t *>memchr(piece, c"=", last - piece)
+                if sign == NULL:
+                    sign = last
+                while piece < sign and is_space((sign - 1)[0]):
+                    sign -= 1
+                if self.is_own_cookie(piece, sign - piece):
+                    found[0] = True
+                elif piece < last:
+                    if n > 8:
+                        memcpy(text + n, <const char *>b"; ", 2)
+                        n += 2
+                    memcpy(text + n, piece, last - piece)
+                    n += last - piece
+                piece = stop + 1
+        if n == 8:
+            return b""
+        memcpy(text + n, <const char *>b"\r\n", 2)
+        return made[:n + 2]
+
+    cdef int strip(self, RuleAuthFlow flow) except -1:
+        """One line with all other cookies is in the place of those that hold one of these."""
+        cdef bint found = False
+        cdef bytes others = self.other_cookies(&flow.at, &found)
         if found:
             drop_lines(flow, _COOKIE)
             drop_filter_lines(flow, _COOKIE)
-            if kept:
-                flow.lines += b"cookie: %b\r\n" % b"; ".join(kept)
+            flow.lines += others
         return 0
 
     # --- requests with a token -------------------------------------------------------------------------------------

@@ -77,6 +77,7 @@ cdef class RulePolicyChain:
         cdef LivePolicy policy, proof_policy = None
         cdef list sets = None
         cdef Py_ssize_t asked = 0
+        cdef void *memory = NULL
         cdef bint grouped = False
         for policy in self.policies:
             grouped |= policy.group is not None
@@ -110,9 +111,15 @@ cdef class RulePolicyChain:
                 asked += 1
         if proof_policy is None and asked == 0:
             return ADMITTED
-        if asked == 0 and proof_policy.proof.knows(ex, at, proof_policy):  # nothing but this is asked, and nothing is to be waited for
+        if asked == 0 and proof_policy.proof.knows(ex, at, request, proof_policy, &memory):  # nothing but this is asked, and nothing is to be waited for
             ef_stat_add(&proof_policy.row.cells[P_ALLOWED], 1)
-            return ADMITTED
+            if memory == NULL:
+                return ADMITTED
+            try:
+                ex.admit(at, request)
+            finally:
+                free(memory)
+            return WAITING
         return self.start_auth(ex, at, request, None)
 
     cdef PolicyResult start_auth(self, Exchange ex, Routed *at, ef_request *request, dict groups) except *:

@@ -55,11 +55,13 @@ class RemoteSet(Generic[Job]):
         self._since = now
         self._ask_at = 0.0  # not before
 
-    def is_awaited(self, ask: Callable[[SourceId], None], now: float) -> bool:
-        """Tell whether other keys may be here soon; asks for them if it is time to. `now`: seconds of a steady clock."""
+    def is_awaited(
+        self, ask: Callable[[SourceId], None], now: float, *, at_once: bool = False
+    ) -> bool:
+        """Tell whether other keys may be here soon; asks for them if it is time to. `now`: seconds of a steady clock; `at_once`: it is."""
         if self.pending and now - self._since < ANSWER:
             return True
-        if now < self._ask_at:
+        if now < self._ask_at and not at_once:
             return False
         self.pending, self._since, self._ask_at = True, now, now + ASK_EVERY
         ask(self.source)

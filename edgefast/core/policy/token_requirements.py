@@ -32,6 +32,7 @@ class Verifier:
         "_find",
         "headers",
         "jobs",
+        "own_tokens",
         "places",
         "providers",
         "cache_id",
@@ -43,9 +44,13 @@ class Verifier:
         token_verifier: TokenVerifier,
         places: CredentialExtractors,
         specs: tuple[JwtProvider, ...],
+        *,
+        own_tokens: bool = False,
     ) -> None:
         """Raises edgefast.auth.jwt.key_set.KeySetError, a ValueError, for keys that are none."""
         self.places = places
+        #: All tokens come from the token endpoint, not from clients: the agent fetches an unknown key at once.
+        self.own_tokens = own_tokens
         #: Of the request to the backend, lower case: what its client says in them is not believed.
         self.headers = frozenset(header for one in specs for header, _ in one.claim_headers)
         self.sources: dict[Provider, RemoteSet[Job]] = {}
@@ -77,9 +82,14 @@ class Verifier:
         return self._token_verifier.submit(self, token, callback, client)
 
 
-def make_verifiers(token_verifier: TokenVerifier, spec: Jwt) -> tuple[Verifier, ...]:
+def make_verifiers(
+    token_verifier: TokenVerifier, spec: Jwt, *, own_tokens: bool = False
+) -> tuple[Verifier, ...]:
     """Return the verifiers of a policy, in the order of its providers. Raises ValueError."""
     groups: dict[CredentialExtractors, list[JwtProvider]] = {}
     for one in spec.providers:
         groups.setdefault(one.places, []).append(one)
-    return tuple(Verifier(token_verifier, places, tuple(group)) for places, group in groups.items())
+    return tuple(
+        Verifier(token_verifier, places, tuple(group), own_tokens=own_tokens)
+        for places, group in groups.items()
+    )

@@ -221,11 +221,12 @@ class TokenVerifier:
         """Settle with an outcome, unless keys are on their way that may change it."""
         if outcome.word in ("kid", "keys") and self._parked < PARKED:
             now = self._steady()
+            at_once = job.verifier.own_tokens and not job.waited
             awaited = [
                 source
                 for provider in plan.unknown
                 if (source := job.verifier.sources.get(provider)) is not None
-                and source.is_awaited(self._ask, now)
+                and source.is_awaited(self._ask, now, at_once=at_once)
             ]
             if awaited and job.park(outcome, awaited, now):
                 return
@@ -308,6 +309,11 @@ class Job:
         self._timer: _Handle | None = None
         self._until = 0.0  # steady seconds; 0: it has not waited for keys yet
         verifier.jobs[token] = self
+
+    @property
+    def waited(self) -> bool:
+        """It has waited for keys."""
+        return self._until > 0.0
 
     def enter(self, question: VerifyRequest) -> None:
         """One more waits for it."""

@@ -9,7 +9,9 @@ cdef class CachedToken:
         double until            # Unix seconds
         size_t cost             # bytes
         bint used               # since a place was looked for last
-        bint plain              # it lets in, and says nothing to backends
+        bint admits             # it lets in
+        bytes lines             # for backends
+        bytes spans             # of `lines`
 
 
 cdef class TokenCache:

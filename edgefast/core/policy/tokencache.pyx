@@ -55,11 +55,12 @@ cdef class TokenCache:
         if place in self.entries:
             self.drop(place)
         entry = CachedToken.__new__(CachedToken)
-        entry.cost = cost_of_token(token, outcome)
+        entry.admits, entry.lines = outcome.status == 0, outcome.lines
+        entry.spans = spans_of(entry.lines) if entry.lines else b""
+        entry.cost = cost_of_token(token, outcome) + PyBytes_GET_SIZE(entry.spans)
         if entry.cost > self.room:
             return
         entry.cache_id, entry.token, entry.outcome, entry.key, entry.until = cache_id, token, outcome, outcome.key, outcome.until
-        entry.plain = outcome.status == 0 and not outcome.lines
         self.entries[place] = entry
         self.size += entry.cost
         self.make_room()

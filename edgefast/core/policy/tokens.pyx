@@ -46,7 +46,7 @@ cdef class Tokens(Authenticator):
         self.sets = HeaderNames(headers) if headers else None
         self.challenge = _NO_TOKEN
 
-    cdef bint knows(self, Exchange ex, Routed *at, LivePolicy policy) except *:
+    cdef bint knows(self, Exchange ex, Routed *at, ef_request *request, LivePolicy policy, void **memory) except *:
         cdef CachedToken known
         cdef CredentialSource carrier
         cdef const uint8_t *token = NULL
@@ -57,8 +57,10 @@ cdef class Tokens(Authenticator):
         if not (<CredentialExtractor>PyTuple_GET_ITEM(<tuple>PyList_GET_ITEM(self.groups, 0), 0)).find_single(&carrier, &token, &n):
             return False
         known = self.cache.look(self.cache_id, token, n, self.clock())
-        if known is None or not known.plain:
+        if known is None or not known.admits or (known.lines and (ex.filter_lines is not None or at.given)):
             return False
+        if known.lines:
+            copy_head(at, request, None, b"", known.lines, known.spans, memory)
         note_token(ex, known.outcome, policy)
         return True
 

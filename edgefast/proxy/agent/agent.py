@@ -150,7 +150,10 @@ class Agent:
         self.keys.on_told, self.keys.on_problems = self._wake, self._report_problems
         self._shared.keys, self._shared.on_keys_wanted = self.keys.told, self.keys.ask
         self.token_exchange = TokenExchange(
-            self.keys.oidc_of, self.keys.provider_of, self.keys.source_context
+            self.keys.oidc_of,
+            self.keys.provider_of,
+            self.keys.source_context,
+            self.keys.on_id_token,
         )
         self._shared.on_tokens_wanted = self.token_exchange.ask
         self._shared.on_cancel_tokens = self.token_exchange.cancel

@@ -183,6 +183,12 @@ class KeyDelivery:
         found = read_provider(told.data)[0] if told is not None and told.data else None
         return found if found is not None and found.issuer == remote.issuer else None
 
+    def on_id_token(self, remote: RemoteKeys, kid: str) -> None:
+        """The token endpoint of a provider returned an ID token with this key."""
+        one = self._sources.get(_source_of(remote))
+        if one is not None and kid:
+            one.want_key(kid)
+
     def _read(self, decoder: msgspec.msgpack.Decoder[_T], key: Key) -> _T | None:
         one = self._placed.get(key)
         try:

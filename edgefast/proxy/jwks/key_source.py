@@ -6,8 +6,8 @@ If that is a discovery document (`RemoteKeys.issuer`), it is read first, and it 
 Out: a callback with the keys whenever they change, and after each report, at once or after another
 fetch; b"" for no keys. Keys on disk are delivered first. Keys are trusted for 24 hours after their
 fetch.
-Must never: fetch more than once in `AT_MOST_EVERY` seconds because of tokens, or do work in the
-loop that a thread can do.
+Must never: fetch more than once in `AT_MOST_EVERY` seconds because of tokens of clients, or do work in
+the loop that a thread can do.
 """
 
 from __future__ import annotations
@@ -18,13 +18,18 @@ import random
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from edgefast import ir
-from edgefast.auth.jwt.key_set import KeySetError, parse_key_set, write
-from edgefast.auth.oidc.provider_metadata import MetadataError, parse_metadata, write_provider
+from edgefast.auth.jwt.key_set import KeySetError, parse_key_set, read_kids, write
+from edgefast.auth.oidc.provider_metadata import (
+    MetadataError,
+    parse_metadata,
+    read_provider,
+    write_provider,
+)
 from edgefast.diagnostics.redact import show_query
 from edgefast.ir.credentials import RemoteKeys
 from edgefast.proxy.jwks.http_fetch import FetchError, fetch
@@ -36,6 +41,7 @@ __all__ = [
     "AT_MOST_EVERY",
     "AT_ONCE",
     "JITTER",
+    "NAMED",
     "RETRY_MAX",
     "SUSPECTS",
     "KeySource",
@@ -49,13 +55,27 @@ AT_ONCE = 32
 SUSPECTS = 8
 #: Seconds between two fetches of one source that tokens with unknown keys bring about.
 AT_MOST_EVERY = 10.0
+#: Names of keys in ID tokens of the provider's own token endpoint, each of which may bring about one fetch
+#: in AT_MOST_EVERY seconds.
+NAMED = 8
 #: Part of the time between two fetches that chance decides, so that machines do not ask together.
 JITTER = 0.1
 #: Seconds between two tries that fail, at least and at most.
 RETRY_MIN = 1.0
 RETRY_MAX = 60.0
+#: Targets that are kept, and seconds: a TLS context with the system's CA certificates takes 50 ms of CPU.
+TARGETS = 256
+TARGET_KEPT = 60.0
 
 _T = TypeVar("_T")
+
+
+class _KeptTarget(NamedTuple):
+    """A target, while its cluster and secrets are the same."""
+
+    made_of: tuple[ir.Cluster | None, dict[str, ir.Secret | None]]
+    target: Target
+    until: float
 
 
 class SourceContext:
@@ -78,6 +98,7 @@ class SourceContext:
         self._suspects = asyncio.Semaphore(SUSPECTS)
         self._files = KeyFiles(folder, clock) if folder is not None else None
         self._disk = asyncio.Lock()
+        self._targets: dict[tuple[RemoteKeys, bool], _KeptTarget] = {}
 
     def place(self, *, suspect: bool) -> asyncio.Semaphore:
         """Return what to wait for before a fetch."""
@@ -89,8 +110,17 @@ class SourceContext:
         tls = cluster.tls if cluster is not None else None
         names = (tls.ca, tls.certificate) if tls is not None else ()
         secrets = {one: self.secret(one) for one in names if one}
+        made_of = cluster, secrets
+        kept = self._targets.get((spec, discovered))
+        if kept is not None and kept.made_of == made_of and self.clock() < kept.until:
+            return kept.target
         find = partial(find_target, discovered=discovered)
-        return await asyncio.to_thread(find, spec, cluster, secrets.get)
+        target = await asyncio.to_thread(find, spec, cluster, secrets.get)
+        while len(self._targets) >= TARGETS:
+            del self._targets[next(iter(self._targets))]
+        until = self.clock() + TARGET_KEPT
+        self._targets[spec, discovered] = _KeptTarget(made_of, target, until)
+        return target
 
     async def get(self, spec: RemoteKeys, *, discovered: bool = False) -> bytes:
         """Return what is at an address. Raises TargetError and FetchError."""
@@ -137,6 +167,8 @@ class KeySource:
         self._look = asyncio.Event()  # whether there is something to do now
         self._wanted = True  # a word is waited for
         self._moved = False  # the table has another cluster for it
+        self._named: dict[str, float] = {}  # by kid of an ID token: loop time
+        self._missing: frozenset[str] = frozenset()  # of `_named`: no fetch began since
         self._fetched_at = 0.0  # Unix seconds
         self._ended = float("-inf")  # loop time of the last fetch
         self._failures = 0
@@ -145,6 +177,23 @@ class KeySource:
         """A worker waits for a word."""
         self._wanted = True
         self._look.set()
+
+    def want_key(self, kid: str) -> None:
+        """The provider's own token endpoint returned an ID token with this key: fetch at once if it is new.
+
+        The provider signs few keys at a time, and a client cannot make it sign with another one. Still
+        RETRY_MIN seconds pass between two fetches.
+        """
+        now = asyncio.get_running_loop().time()
+        self._named = {one: at for one, at in self._named.items() if now - at < AT_MOST_EVERY}
+        if kid in self._named or len(self._named) >= NAMED or kid in self._kids():
+            return
+        self._named[kid] = now
+        self._missing |= {kid}
+        self._look.set()
+
+    def _kids(self) -> frozenset[str]:
+        return read_kids(read_provider(self.data)[1]) if self.data else frozenset()
 
     def on_cluster(self) -> None:
         """Its cluster is another one now: it may answer."""
@@ -167,14 +216,16 @@ class KeySource:
             except TimeoutError:
                 pass
             self._look.clear()
-            earliest = self._ended + (RETRY_MIN if self._moved else AT_MOST_EVERY)
+            soon = self._moved or bool(self._missing)
+            earliest = self._ended + (RETRY_MIN if soon else AT_MOST_EVERY)
             if loop.time() < min(due, earliest):
-                if self._wanted:  # it was fetched a moment ago
+                if self._wanted and not self._missing:  # it was fetched a moment ago
                     self._notify()
-                due = min(due, earliest) if self._moved else due
+                due = min(due, earliest) if soon else due
                 continue
-            self._moved = False
+            self._moved, self._missing = False, frozenset()
             await self._renew()
+            self._missing -= self._kids()
             due = loop.time() + self._delay()
 
     def _notify(self) -> None:

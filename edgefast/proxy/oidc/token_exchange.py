@@ -19,10 +19,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from edgefast import ir
-from edgefast.auth.oidc.cookie_cipher import scope_of
 from edgefast.auth.oidc.cookie_names import client_scope
-from edgefast.auth.oidc.token_response import TokenError
+from edgefast.auth.oidc.scope import scope_of
+from edgefast.auth.oidc.token_response import TokenError, TokenResponse
 from edgefast.diagnostics.redact import show_query
 from edgefast.proxy.control.messages import Tokens, TokensWanted
 
@@ -49,6 +51,8 @@ KEPT_BYTES = 64 * 1024 * 1024
 _KEPT_EACH = 1024
 #: Seconds between two log lines about one provider.
 _LOG_EVERY = 10.0
+
+_TOKENS: msgspec.msgpack.Decoder[TokenResponse] = msgspec.msgpack.Decoder(TokenResponse)
 
 _Kind = tuple[str, str, str, bool]  # RemoteKeys.uri, cluster and issuer; True: logins
 _Answer = Callable[[Tokens], None]
@@ -129,11 +133,14 @@ class TokenExchange:
         unit: Callable[[str], ir.Oidc | None],
         provider: Callable[[RemoteKeys], ProviderMetadata | None],
         means: Callable[[], SourceContext],
+        on_id_token: Callable[[RemoteKeys, str], None] = lambda *_: None,
     ) -> None:
-        """`unit`: the login of a policy unit of the table; `provider`: what is known of a provider."""
+        """`unit`: the login of a policy unit of the table; `provider`: what is known of a provider;
+        `on_id_token`: hears the key (kid) of each ID token, before the workers have the token."""
         self._unit = unit
         self._provider = provider
         self._means = means
+        self._on_id_token = on_id_token
         self._traffic: dict[_Kind, _Traffic] = {}
         self._shared: dict[bytes, _Exchange] = {}  # by refresh token, and by login
         self._asked: dict[_Asker, _Exchange] = {}
@@ -215,6 +222,7 @@ class TokenExchange:
                 metadata = self._provider(one.spec.remote)
                 data = await request_tokens(one.spec, one.wanted, metadata, self._means())
             word = ""
+            self._on_id_token(one.spec.remote, _read_kid(data))
         except TokenError as error:
             word = "rejected" if error.rejected else "provider"
             self._log(one, traffic, str(error))
@@ -253,6 +261,16 @@ class TokenExchange:
             traffic.logged = now
             shown = show_query(one.spec.remote.issuer)
             log.warning("oidc: tokens of %s cannot be requested: %s", shown, problem)
+
+
+def _read_kid(data: bytes) -> str:
+    """Return the name of the key of the ID token in an answer; "": there is none."""
+    from edgefast.auth.jwt.compact import Malformed, read_token  # loads cryptography
+
+    try:
+        return read_token(_TOKENS.decode(data).id_token.encode()).kid
+    except (msgspec.MsgspecError, Malformed):
+        return ""
 
 
 def _kind(one: _Exchange) -> _Kind:

@@ -2,8 +2,8 @@
 
 In: the code of a callback, or the refresh token of a session. Out: tokens, or one word for the cause of
 a failure, in a later turn of the loop. Each request has a deadline. Their number is bounded for a
-worker, for the policies of one namespace, and for the logins of one browser address, each of which
-leaves room for others. The agent hears of requests that are over.
+worker, and for the policies of one namespace. If a namespace has that many, the browser address
+with most of them gives one up for another address. The agent hears of requests that are over.
 Must never: block its caller, or log a code or a token.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,27 +22,53 @@ from edgefast.proxy.control.messages import CancelTokens, Tokens, TokensWanted
 if TYPE_CHECKING:
     from edgefast.auth.oidc.login_client import TokenCall
 
-__all__ = ["CALLS", "CLIENT_CALLS", "DEADLINE", "NAMESPACE_CALLS", "TokenCalls"]
+__all__ = ["CALLS", "DEADLINE", "NAMESPACE_CALLS", "TokenCalls"]
 
 log = logging.getLogger(__name__)
 
-#: Requests of one worker that wait for tokens: of all policies, of the logins and of the refreshes of one
-#: namespace each, and logins of one address.
+#: Requests of one worker that wait for tokens: of all policies, and of the logins and of the refreshes
+#: of one namespace each.
 CALLS = 4096
 NAMESPACE_CALLS = 256
-CLIENT_CALLS = 32
 #: Seconds: more than the agent's own deadline.
 DEADLINE = 12.0
 
 _DECODER: msgspec.msgpack.Decoder[TokenResponse] = msgspec.msgpack.Decoder(TokenResponse)
 _Callback = Callable[[str, TokenResponse | None], object]
-_Share = tuple[str, bool] | tuple[str, bytes]
+
+
+class _Share:
+    """Requests of one namespace: its logins, or its refreshes."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._numbers: dict[bytes, list[int]] = {}  # by address of the browser
+
+    def find_evicted(self, client: bytes) -> int | None:
+        """Return the number of the request that gives its place up for one more; 0: none does; None: there is room."""
+        if self._count < NAMESPACE_CALLS:
+            return None
+        largest = max(self._numbers.values(), key=len)
+        return largest[-1] if len(largest) > len(self._numbers.get(client, ())) + 1 else 0
+
+    def add(self, client: bytes, number: int) -> None:
+        """Count a request."""
+        self._numbers.setdefault(client, []).append(number)
+        self._count += 1
+
+    def remove(self, client: bytes, number: int) -> None:
+        """Count a request no more."""
+        self._numbers[client].remove(number)
+        if not self._numbers[client]:
+            del self._numbers[client]
+        self._count -= 1
 
 
 class _Call(NamedTuple):
     callback: _Callback
     timer: asyncio.TimerHandle
-    shares: tuple[_Share, ...]
+    share: _Share
+    client: bytes
 
 
 class TokenCalls:
@@ -53,9 +78,9 @@ class TokenCalls:
         self._send = send
         self._number = 0
         self._waiting: dict[int, _Call] = {}
-        self._shares: Counter[_Share] = Counter()
+        self._shares: dict[tuple[str, bool], _Share] = {}
         self._sent: set[int] = set()  # of `_waiting`: the agent has them
-        self._out: deque[TokensWanted | CancelTokens] = deque()
+        self._out: dict[int, TokensWanted | CancelTokens] = {}
         self._wakeup = asyncio.Event()
 
     def ask(
@@ -66,45 +91,50 @@ class TokenCalls:
         `scope`: of the unit's client (`client_scope`); `client`: the address of the browser.
         `callback` gets ("", tokens), or one of "rejected", "provider" and "busy" with None.
         """
-        namespace = unit.rpartition("/")[0]
-        login = call.state is not None
-        shares: tuple[_Share, ...] = ((namespace, login),)
-        if login:
-            shares = (*shares, (namespace, client))
-        full = self._shares[shares[0]] >= NAMESPACE_CALLS
-        if (
-            full
-            or len(self._waiting) >= CALLS
-            or self._shares[shares[-1]] >= CLIENT_CALLS
-            and login
-        ):
+        key = unit.rpartition("/")[0], call.state is not None
+        share = self._shares.get(key)
+        if share is None:
+            share = self._shares[key] = _Share()
+        last = share.find_evicted(client)
+        if last == 0 or (last is None and len(self._waiting) >= CALLS):
             return 0
-        self._shares.update(shares)
+        if last is not None:
+            self._give_up(last)
         self._number += 1
         number = self._number
+        share.add(client, number)
         timer = asyncio.get_running_loop().call_later(DEADLINE, self._settle, number, "provider")
-        self._waiting[number] = _Call(callback, timer, shares)
-        self._out.append(
-            TokensWanted(
-                number,
-                unit,
-                call.code,
-                call.redirect_uri,
-                call.verifier,
-                call.refresh_token,
-                scope,
-                call.state.id if call.state is not None else "",
-                client,
-            )
+        self._waiting[number] = _Call(callback, timer, share, client)
+        self._out[number] = TokensWanted(
+            number,
+            unit,
+            call.code,
+            call.redirect_uri,
+            call.verifier,
+            call.refresh_token,
+            scope,
+            call.state.id if call.state is not None else "",
+            client,
         )
         self._wakeup.set()
         return number
 
     def cancel(self, number: int) -> None:
         """Call back no more: the request that waits is over."""
-        if self._end(number) is not None and number in self._sent:
+        if self._end(number) is not None:
+            self._forget(number)
+
+    def _give_up(self, number: int) -> None:
+        """End a request for another one."""
+        self._forget(number)
+        self._settle(number, "busy")
+
+    def _forget(self, number: int) -> None:
+        """Cancel a request at the agent, if the agent has it."""
+        self._out.pop(number, None)
+        if number in self._sent:
             self._sent.discard(number)
-            self._out.append(CancelTokens(number))
+            self._out[number] = CancelTokens(number)
             self._wakeup.set()
 
     def take(self, message: Tokens) -> None:
@@ -133,7 +163,7 @@ class TokenCalls:
         waiting = self._waiting.pop(number, None)
         if waiting is not None:
             waiting.timer.cancel()
-            self._shares -= Counter(waiting.shares)
+            waiting.share.remove(waiting.client, number)
         return waiting
 
     async def run(self) -> None:
@@ -142,11 +172,9 @@ class TokenCalls:
             await self._wakeup.wait()
             self._wakeup.clear()
             while self._out:
-                message = self._out.popleft()
-                number = message.number
+                number = next(iter(self._out))
+                message = self._out.pop(number)
                 if isinstance(message, TokensWanted):
-                    if number not in self._waiting:
-                        continue
                     self._sent.add(number)
                 try:
                     await self._send(message)

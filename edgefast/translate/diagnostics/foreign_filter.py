@@ -24,7 +24,7 @@ _MOST = 100
 _Name = tuple[str, str, str, str]  # group, kind, namespace, name
 
 
-def find_foreign_filters(snapshot: Snapshot) -> Iterator[Problem]:
+def find_foreign_filters(snapshot: Snapshot, *, adopt: bool) -> Iterator[Problem]:
     """Report each object that a filter of a route names and that nobody here reads."""
     known: dict[_Name, ForeignPolicy] = {
         (one.ref.group, one.ref.kind, one.ref.namespace, one.ref.name): one
@@ -39,7 +39,7 @@ def find_foreign_filters(snapshot: Snapshot) -> Iterator[Problem]:
         if policy is None or name in reported or len(reported) >= _MOST:
             continue
         reported.add(name)
-        hint = hint_at(policy.ref.group, policy.ref.kind, policy.fields)
+        hint = hint_at(policy.ref.group, policy.ref.kind, policy.fields, adopt=adopt)
         message = f"{route} {where} refers to it and answers 500"
         yield Problem(policy.ref, "", "NotSupported", message, hint, policy.source, "warning")
 

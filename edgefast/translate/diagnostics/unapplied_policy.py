@@ -58,18 +58,22 @@ def find_unapplied(
     routes: Mapping[Key, RouteOutcome],
     *,
     closes: bool,
+    adopt: bool,
 ) -> Iterator[Problem]:
-    """Report each served object that a policy of another project is attached to; `closes`: one that decides access closes it."""
+    """Report each served object that a policy of another project is attached to; `closes`: one that decides access closes it.
+
+    `adopt`: objects of Envoy Gateway are read with `--adopt`.
+    """
     if not snapshot.foreign_policies:
         return
     served = _find_served(gateways, routes)
     found = (
         problem
         for policy in snapshot.foreign_policies
-        for problem in _evaluate(policy, served, snapshot, closes=closes)
+        for problem in _evaluate(policy, served, snapshot, closes=closes, adopt=adopt)
     )
     yield from (one for _, one in zip(range(_MOST), found, strict=False))
-    yield from find_foreign_filters(snapshot)
+    yield from find_foreign_filters(snapshot, adopt=adopt)
 
 
 def _find_served(
@@ -93,7 +97,12 @@ def _find_served(
 
 
 def _evaluate(
-    policy: ForeignPolicy, served: set[tuple[str, Key]], snapshot: Snapshot, *, closes: bool
+    policy: ForeignPolicy,
+    served: set[tuple[str, Key]],
+    snapshot: Snapshot,
+    *,
+    closes: bool,
+    adopt: bool,
 ) -> Iterator[Problem]:
     if (policy.ref.group, policy.ref.kind) in KINDS:
         if policy.access_policies:
@@ -118,7 +127,10 @@ def _evaluate(
                 reported.add(at)
                 ref = ObjectRef(target.kind, *key, target.group)
                 part = f" ({target.section})" if target.section else ""
-                message, hint = f"{ref}{part} is served WITHOUT {policy.ref}", _hint(policy)
+                message, hint = (
+                    f"{ref}{part} is served WITHOUT {policy.ref}",
+                    _hint(policy, adopt=adopt),
+                )
                 if policy.access_policies and closes:
                     why = f"{policy.ref} of {policy.ref.group} decides access ({', '.join(policy.access_policies)}) and is not applied"
                     message, hint = f"{ref}{part} {_FATE[target.kind]}: {why}", f"{_OPEN}; {hint}"
@@ -143,9 +155,9 @@ def _check_annotated(
         )
 
 
-def _hint(policy: ForeignPolicy) -> str:
+def _hint(policy: ForeignPolicy, *, adopt: bool) -> str:
     hint = f"policies of {policy.ref.group or 'this kind'} are not applied"
-    known = hint_at(policy.ref.group, policy.ref.kind, policy.fields)
+    known = hint_at(policy.ref.group, policy.ref.kind, policy.fields, adopt=adopt)
     return f"{hint}: {known}" if known else hint
 
 

@@ -107,7 +107,8 @@ def check_whole(policy: OwnPolicy, targeted: Aims, report: Report) -> tuple[Aims
         report.refuse(path, "Invalid", message, condition="Invalid")
     targets, slips = _find_targets(policy, report)
     before, count = len(report.refused), len(policy.spec.target_refs)
-    if count > _MAX_TARGETS:
+    selects = not isinstance(policy, XBackendTrafficPolicy) and policy.adopted is not None
+    if count > _MAX_TARGETS and not selects:
         message = f"{count} targets, at most {_MAX_TARGETS}"
         report.refuse("spec.targetRefs", "TooMany", message, condition="Invalid")
     _check_merge(policy, targets, report)
@@ -192,7 +193,8 @@ def shape_policy(
 
 def warn_empty(policy: OwnPolicy, *, said: bool, report: Report) -> None:
     """Tell of a policy that says nothing: what was to be said may be a field that is null. One that replaces what is above says that."""
-    if not said and policy.spec.merge_type != "Replace":
+    adopted = getattr(policy, "adopted", None)  # its settings are on routes
+    if not said and adopted is None and policy.spec.merge_type != "Replace":
         report.warn("spec", "Required", "the policy has no settings")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from edgefast import ir
-from edgefast.api.edge.securitypolicy import SecurityPolicy
+from edgefast.api.edge.securitypolicy import SecurityPolicy, SecurityPolicySpec
 from edgefast.api.kinds import ref_of
 from edgefast.diagnostics.problem import supported_text
 from edgefast.translate.deps.dependency_facts import Reader
@@ -159,18 +159,24 @@ def _translate_proofs(
         login, clusters = translate_oidc(
             spec.oidc, spec.jwt, namespace, reader, report, "spec.oidc"
         )
+        _check_cookies(spec, report)
         why = _first_after(report, before)
-        yield (
-            _close(name, why)
-            if why
-            else UnitOutcome(ir.PolicyUnit(name=name, oidc=login), clusters)
-        )
+        made = ir.PolicyUnit(name=name, oidc=login)
+        yield _close(name, why, made) if why else UnitOutcome(made, clusters)
     if spec.jwt is not None:
         name, before = shape.unit("jwt"), _count(report)
         jwt, clusters = translate_jwt(spec.jwt, namespace, reader, report, "spec.jwt")
         why = _first_after(report, before)
         made = ir.PolicyUnit(name=name, jwt=jwt)
         yield _close(name, why, made) if why else UnitOutcome(made, clusters)
+
+
+def _check_cookies(spec: SecurityPolicySpec, report: Report) -> None:
+    """A key that is removed from the cookies changes the line that has the session."""
+    keys = spec.api_key_auth
+    if keys is not None and keys.sanitize and any(one.cookies for one in keys.extract_from):
+        message = "apiKeyAuth.sanitize with a key in a cookie is not supported together with oidc"
+        report.refuse("spec.oidc", "NotSupported", message, condition="Invalid")
 
 
 def _translate_ext_auth(

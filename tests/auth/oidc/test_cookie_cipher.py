@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from edgefast.auth.oidc.cookie_cipher import CookieCipher, Opened, scope_of
+from edgefast.auth.oidc.cookie_cipher import CookieCipher, Opened
+from edgefast.auth.oidc.scope import scope_of
 from tests.auth.oidc.ring import Ring, chance
 
 

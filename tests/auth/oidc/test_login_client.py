@@ -227,8 +227,14 @@ def test_refresh_expiry_and_the_end_of_a_session() -> None:
     assert isinstance(early, Admission) and early.until == NOW + 91, "valid tokens are enough"
     late = one.on_failure(request("/", cookies), call, None, NOW + 101, rejected=False)
     assert isinstance(late, Reply) and late.status == 503
-    lost = one.on_failure(request("/", cookies), call, PROVIDER, NOW + 81, rejected=True)
-    assert isinstance(lost, Reply) and lost.status == 302 and one.chunks(take(cookies, lost)) == ""
+    used = one.on_failure(request("/", cookies), call, PROVIDER, NOW + 81, rejected=True)
+    assert isinstance(used, Admission) and not used.cookies, "by another replica, perhaps"
+    for word, rejected in ("provider", True), ("signature", False):
+        lost = one.on_failure(
+            request("/", cookies), call, PROVIDER, NOW + 101, rejected=rejected, word=word
+        )
+        assert isinstance(lost, Reply) and lost.status == 302
+        assert one.chunks(take(cookies, lost)) == ""
     text, claims = id_token()
     done = one.finish(
         request("/", cookies), call, TokenResponse(text, "a", "next", 100), claims, NOW + 81
@@ -319,7 +325,7 @@ def test_cookies_of_logins_leave_room_in_a_request() -> None:
     assert said["state"]
 
 
-def test_a_session_is_of_one_backend_endpoint_and_forwarding() -> None:
+def test_a_session_is_of_one_way_to_log_in() -> None:
     ring, one = Ring(), client()
     cookies = log_in(one)
     remote = one.spec.remote
@@ -328,6 +334,12 @@ def test_a_session_is_of_one_backend_endpoint_and_forwarding() -> None:
         {"token_endpoint": "https://evil.example.com/token"},
         {"forward_access_token": True},
         {"client_id": "other"},
+        {"authorization_endpoint": "https://idp.example.com/auth?acr_values=mfa"},
+        {"scopes": ("openid", "groups")},
+        {"resources": ("https://api.example.com",)},
+        {"refresh": False},
+        {"token_lifetime": 60_000},
+        {"session_lifetime": 3_600_000},
     )
     for more in others:
         other = client(ring, **more)

@@ -91,3 +91,11 @@ def test_plain_http_is_for_backends_alone() -> None:
     assert check_endpoint("http://idp/token", plain=False) == "expected https"
     assert check_endpoint("https://idp:0/token", plain=False)
     assert check_endpoint("https://" + "a" * 2048, plain=False)
+
+
+def test_browsers_use_http_only_if_the_issuer_does() -> None:
+    inside = {"token_endpoint": "http://idp/token", "jwks_uri": "http://idp/keys"}
+    assert parse(plain=True, **inside).token_endpoint == "http://idp/token"
+    for name in "authorization_endpoint", "end_session_endpoint":
+        with pytest.raises(MetadataError, match=f"{name} .* expected https"):
+            parse(plain=True, **{name: "http://idp.example.com/a"})

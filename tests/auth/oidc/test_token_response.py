@@ -59,8 +59,11 @@ def test_what_is_not_used(more: dict[str, Any]) -> None:
     ("status", "body", "rejected"),
     [
         (400, b'{"error": "invalid_grant"}', True),
-        (401, b'{"error": "invalid_grant"}', False),
-        (400, b'{"error": "invalid_request"}', False),
+        (401, b'{"error": "invalid_grant"}', True),
+        (400, b'{"error": "interaction_required"}', True),
+        (403, b'{"error": "access_denied"}', True),
+        (429, b'{"error": "slow_down"}', False),
+        (404, b"<html>", False),
         (401, b'{"error": "invalid_client"}', False),
         (500, b"<html>", False),
         (204, b"", False),

@@ -20,6 +20,7 @@ from edgefast.auth.oidc.login_client import LoginClient, TokenCall
 from edgefast.auth.oidc.login_session import LoginSession, seal_session
 from edgefast.auth.oidc.token_response import TokenResponse
 from edgefast.core.policy.login_services import LoginServices
+from origin.message import Message
 from tests.auth.oidc.ring import Ring, chance, oidc
 
 OIDC = "security/ns/p#oidc"
@@ -52,9 +53,9 @@ def logins(**more: Any) -> ir.PolicyUnit:
     return ir.PolicyUnit(name=OIDC, oidc=oidc(**more))
 
 
-def session(**more: Any) -> str:
+def session(seed: int = 1, **more: Any) -> str:
     """Return the cookie of a browser that logged in."""
-    client = LoginClient(oidc(**more), RING, chance().randbytes)
+    client = LoginClient(oidc(**more), RING, chance(seed).randbytes)
     parts = ({"alg": "ES256"}, {"iss": client.issuer, "sub": "jane"})
     text = b".".join(urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=") for one in parts)
     now = time.time()
@@ -99,6 +100,7 @@ async def test_many_cookies_of_logins_are_not_read(world: World) -> None:
     answer = await client.ask(make_request("/logout", headers=[("cookie", many)]))
     removed = [one for key, one in answer.headers if key == "set-cookie"]
     assert answer.status == 302 and len(removed) == 32
+    assert await ask(route, ("cookie", f"{many}; {session()}")) == 200, "they do not hide a session"
 
 
 PASSES: dict[str, Any] = {"pass_through": True, "forward_access_token": True}
@@ -147,3 +149,39 @@ async def test_the_backend_gets_no_authorization_but_that_of_the_verified_token(
     assert await ask(route, ("Authorization", f"bearer  {good}")) == 200
     for one in route.seen[2:]:
         assert one.values(b"authorization") == [f"Bearer {good}".encode()]
+
+
+@pytest.mark.parametrize("claims", [(), (("x-sub", "sub"), ("x-iss", "iss"))])
+async def test_a_known_session_is_as_one_that_was_opened(
+    world: World, claims: tuple[tuple[str, str], ...]
+) -> None:
+    route = await prove(world, logins(claim_headers=claims))
+    base = LoginClient(oidc(), RING, chance().randbytes)
+    state = f"{base.state_name}-{'0a' * 10}=1"
+    own = base.session_name
+    requests: tuple[tuple[list[bytes], tuple[str, ...]], ...] = (
+        ([], ("{0}",)),
+        ([b"a=b; c=d"], (" a=b ;{0}; ;c=d;",)),
+        ([b"a=b; c=d"], ("a=b", "{0}; c=d")),
+        ([b"a=b"], ("{0}", "a=b", f"{state};{own}-1=x")),
+        ([b"a; =x; b= y"], ("a; =x; {0}; b= y",)),
+        ([b"; ".join([b"a"] * 4000)], (";".join(["a"] * 4000), "{0}")),  # it becomes longer
+        ([f"a=\xff; x{own}=1".encode("latin-1")], (f"a=\xff; x{own}=1", "{0}")),
+    )  # fmt: skip
+    for seed, (expected, lines) in enumerate(requests):
+        made = session(seed, claim_headers=claims)
+        seen = []
+        for _ in range(3):  # opened once, then known
+            headers = [("cookie", line.replace("{0}", made)) for line in lines]
+            more = [("x-sub", "root"), ("x-other", "1")]
+            assert await ask(route, *headers, *more, path="/a%20b?c=d") == 200, lines
+            seen.append(route.seen[-1])
+        assert [one.values(b"cookie") for one in seen] == [expected] * 3
+        for one in seen:
+            assert (one.target, rest_of(one)) == (b"/a%20b?c=d", rest_of(seen[0]))
+        assert seen[0].values(b"x-sub") == ([b"jane"] if claims else [b"root"])
+
+
+def rest_of(message: Message) -> list[tuple[bytes, bytes]]:
+    """Return the header lines that no request has of its own."""
+    return [pair for pair in message.headers if pair[0] != b"x-request-id"]

@@ -253,6 +253,24 @@ def test_a_key_that_nobody_knows_is_asked_for() -> None:
     assert rig.asked == [(URI, "", "")] * 2
 
 
+def test_a_new_key_of_a_login_is_asked_for_at_once_and_once() -> None:
+    rig = VerifierRig()
+    source = (URI, "", "")
+    rig.token_verifier.remote.use(source, key_set(OLD))
+    (verifier,) = make_verifiers(rig.token_verifier, Jwt((remote(),)), own_tokens=True)
+    for count in (1, 2):  # the second time within the seconds that tokens of clients wait
+        unknown = token(header={"kid": f"k{count}"})
+        assert rig.word(verifier, unknown) is None
+        assert rig.asked == [source] * count
+        rig.token_verifier.remote.use(source, key_set(OLD))
+        rig.settle()
+        assert rig.words == ["kid"] * count and rig.asked == [source] * count
+    assert rig.word(verifier, SECOND) is None
+    rig.token_verifier.remote.use(source, key_set(OLD, NEW))
+    rig.settle()
+    assert rig.words[-1] == ""
+
+
 def test_rotation_without_a_refusal() -> None:
     """Tokens of the old key go on as long as it is published, those of the new one are good as soon as it is."""
     rig = VerifierRig()

@@ -18,7 +18,7 @@ from edgefast.proxy.jwks import key_source, target
 from edgefast.proxy.jwks.http_fetch import FetchError
 from edgefast.proxy.jwks.key_delivery import SOURCES, KeyDelivery
 from edgefast.proxy.jwks.key_file import LAST
-from edgefast.proxy.jwks.key_source import AT_MOST_EVERY, JITTER, RETRY_MAX
+from edgefast.proxy.jwks.key_source import AT_MOST_EVERY, JITTER, NAMED, RETRY_MAX
 from edgefast.proxy.tables.arena import Arena
 from edgefast.proxy.tables.worker_tables import WorkerTables
 from edgefast.table import Shards
@@ -217,6 +217,38 @@ def test_a_key_that_nobody_knows_is_fetched_but_seldom(run: Callable[..., None])
         world.fetch.ask(("https://unknown.test", "", ""))
         await asyncio.sleep(1)
         assert list(world.keys) == [URI]
+
+    run(main)
+
+
+def test_a_new_key_in_a_login_is_fetched_at_once_but_not_often(run: Callable[..., None]) -> None:
+    async def main(world: World) -> None:
+        spec = RemoteKeys(URI)
+        world.publishes(OLD)
+        world.table(unit(spec))
+        await asyncio.sleep(0.2)
+        for kid in ("old", "", "old"):
+            world.fetch.on_id_token(spec, kid)
+            await asyncio.sleep(2)
+        assert len(world.calls) == 1, "these are known"
+        world.publishes(OLD, NEW)
+        world.fetch.on_id_token(spec, "new")
+        world.fetch.ask((URI, "", ""))
+        await asyncio.sleep(0.2)
+        assert world.keys == {URI: key_set(OLD, NEW)} and len(world.calls) == 2
+        world.fetch.on_id_token(spec, "other")  # just after a fetch: it waits, and so do workers
+        before = world.fetch.told[URI, "", ""].serial
+        world.fetch.ask((URI, "", ""))
+        await asyncio.sleep(0.5)
+        assert world.fetch.told[URI, "", ""].serial == before and len(world.calls) == 2
+        await asyncio.sleep(1)
+        assert world.fetch.told[URI, "", ""].serial > before and len(world.calls) == 3
+        for at in range(100):
+            world.fetch.on_id_token(spec, "other")
+            world.fetch.on_id_token(spec, f"k{at}")
+            await asyncio.sleep(0.1)
+        assert len(world.calls) <= 3 + 2 * NAMED
+        world.fetch.on_id_token(RemoteKeys("https://unknown.test"), "x")
 
     run(main)
 

@@ -12,14 +12,14 @@ from wire.harness.ports import free_port
 
 pytestmark = pytest.mark.wire
 
-WITHOUT = "HTTPRoute default/web is served WITHOUT SecurityPolicy default/jwt"
+WITHOUT = "HTTPRoute default/web is served WITHOUT TrafficPolicy default/jwt"
 
 
 def policy(name: str, **features: Object) -> Object:
     target = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "name": name}
     return {
-        "apiVersion": "gateway.envoyproxy.io/v1alpha1",
-        "kind": "SecurityPolicy",
+        "apiVersion": "gateway.kgateway.dev/v1alpha1",
+        "kind": "TrafficPolicy",
         "metadata": {"name": "jwt", "namespace": "default"},
         "spec": {"targetRefs": [target], **features},
     }
@@ -54,9 +54,9 @@ def test_policies_that_are_not_applied_are_told_everywhere(start: Start, tmp_pat
     ]
     assert WITHOUT in run.get(run.admin, "/console/api/problems")[1]
     # It decides access now: its targets are closed.
-    save(tmp_path / "policy.yaml", policy("web", jwt={"providers": []}))
+    save(tmp_path / "policy.yaml", policy("web", jwtAuth={"extensionRef": {"name": "a"}}))
     run.until(lambda: status_of(port) == 500, "the closed route")
-    run.until(lambda: "default/web answers 500: SecurityPolicy" in run.said, "why it is closed")
+    run.until(lambda: "default/web answers 500: TrafficPolicy" in run.said, "why it is closed")
     assert run.stop() == 0
 
 

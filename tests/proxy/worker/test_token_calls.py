@@ -14,7 +14,6 @@ from edgefast.auth.oidc.token_response import TokenResponse
 from edgefast.proxy.control.messages import CancelTokens, Tokens, TokensWanted
 from edgefast.proxy.worker.token_calls import (
     CALLS,
-    CLIENT_CALLS,
     DEADLINE,
     NAMESPACE_CALLS,
     TokenCalls,
@@ -74,23 +73,31 @@ def test_no_owner_and_no_address_takes_all_places(monkeypatch: pytest.MonkeyPatc
         login = TokenCall(code="c", state=state)
         refresh = TokenCall(refresh_token="r")
 
-        def ask(call: TokenCall, namespace: str = "a", client: bytes = b"") -> int:
-            unit = f"security/{namespace}/login#oidc"
-            return calls.ask(unit, b"", client, call, lambda *_: None)
+        given_up: list[bytes] = []
 
-        numbers = [ask(login, client=b"stranger") for _ in range(CLIENT_CALLS)]
-        assert all(numbers) and not ask(login, client=b"stranger")
-        assert ask(login, client=b"user"), "another address"
-        count = CLIENT_CALLS + 1
-        while ask(login, client=b"%d" % count):
-            count += 1
-        assert count == NAMESPACE_CALLS and ask(refresh), "sessions have places of their own"
-        assert ask(login, "b", b"stranger"), "another owner"
+        def ask(call: TokenCall, namespace: str = "a", client: bytes = b"") -> int:
+            def note(word: str, _: TokenResponse | None) -> None:
+                assert word == "busy"
+                given_up.append(client)
+
+            return calls.ask(f"security/{namespace}/login#oidc", b"", client, call, note)
+
+        strangers = b"", b"one", b"two"
+        numbers = [ask(login, client=strangers[at % 3]) for at in range(NAMESPACE_CALLS)]
+        assert all(numbers) and not any(ask(login, client=one) for one in strangers)
+        assert ask(refresh), "sessions have places of their own"
+        assert ask(login, "b", b"one"), "another owner"
         await asyncio.sleep(0.1)
+        users = [ask(login, client=b"user %d" % at) for at in range(60)]
+        assert all(users), "each other address has a place"
+        assert len(given_up) == 60 and max(map(given_up.count, strangers)) <= 21
+        await asyncio.sleep(0.1)
+        dropped = [one.number for one in sent if isinstance(one, CancelTokens)]
+        assert len(dropped) == 60 and set(dropped) <= set(numbers), "the agent hears of it"
         calls.cancel(numbers[0])
         calls.cancel(numbers[0])
-        last = ask(login, client=b"stranger")
-        assert last and not ask(login, client=b"more")
+        last = ask(login, client=b"more")
+        assert last and len(given_up) == 60
         calls.cancel(last)
         await asyncio.sleep(0.1)
         assert sent[-1] == CancelTokens(numbers[0]), "the agent hears what it knows"

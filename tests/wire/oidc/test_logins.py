@@ -14,6 +14,7 @@ from origin.answers import response
 from origin.message import Message
 from origin.recording import RecordingOrigin
 from proxy.command import Process, gateway, gateway_class, save
+from wire.harness.objects import edge_proxy
 from wire.harness.ports import free_port
 from wire.oidc.browser import Browser, location, values
 from wire.oidc.provider import CLIENT, SECRET, Provider
@@ -25,7 +26,12 @@ def answer(message: Message) -> bytes:
 
 
 def objects(
-    port: int, backend: int, idp: Provider, oidc: dict[str, Any], more: dict[str, Any]
+    port: int,
+    backend: int,
+    idp: Provider,
+    oidc: dict[str, Any],
+    more: dict[str, Any],
+    log: dict[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
     text = f"""
 apiVersion: gateway.networking.k8s.io/v1
@@ -54,7 +60,11 @@ spec:
     parts = [*yaml.safe_load_all(text), *service("web", backend), *service("idp", idp.port)]
     parts[2]["spec"]["oidc"].update(oidc)
     parts[2]["spec"].update(more)
-    return [gateway_class(), gateway(port), *parts]
+    edge = gateway(port)
+    edge["spec"]["infrastructure"] = {
+        "parametersRef": {"group": "gateway.edge.io", "kind": "EdgeProxy", "name": "edge"}
+    }
+    return [gateway_class(), edge, edge_proxy("edge", accessLog=log or {}), *parts]
 
 
 class Front:
@@ -68,6 +78,7 @@ class Front:
         self.file = folder / "a.yaml"
         self.oidc = oidc
         self.more: dict[str, Any] = {}  # beside it in the policy
+        self.lines: dict[str, Any] = {}  # of the access log
         self.log = folder / "access.log"
         self.write()
         more = ("--access-log", str(self.log))
@@ -76,7 +87,8 @@ class Front:
 
     def write(self, **oidc: Any) -> None:
         self.oidc.update(oidc)
-        save(self.file, *objects(self.port, self.origin.port, self.provider, self.oidc, self.more))
+        made = objects(self.port, self.origin.port, self.provider, self.oidc, self.more, self.lines)
+        save(self.file, *made)
 
     def browser(self, host: str = "shop.example.com") -> Browser:
         return Browser(self.port, host)

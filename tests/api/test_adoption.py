@@ -1,0 +1,152 @@
+"""What `--adopt` does with each field of Envoy Gateway's kinds is what the table of the page says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from edgefast.api.decode.decode import Decoded, decode_documents
+from edgefast.api.migration.adoption.adopt import adopt_document
+from edgefast.api.migration.adoption.client_fields import CLIENT_FIELDS
+from edgefast.api.migration.adoption.envoy_proxy import PROXY_FIELDS, PROXY_NAMED
+from edgefast.api.migration.adoption.route_settings import RATE_LIMIT_REFUSED
+
+pytestmark = pytest.mark.pure
+
+GATEWAY = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "edge"}
+ROUTE = {**GATEWAY, "kind": "HTTPRoute"}
+VALIDATION = {"caCertificateRefs": [{"name": "authority"}]}
+#: Values of fields; the others get 7.
+VALUES: dict[str, Any] = {
+    "clientIPDetection.xForwardedFor.trustedCIDRs": ["10.0.0.0/8"],
+    "enableProxyProtocol": True,
+    "grpc.enableWeb": True,
+    "headers.disableRateLimitHeaders": True,
+    "headers.preserveXRequestID": True,
+    "headers.requestID": "Disable",
+    "headers.withUnderscoresAction": "Allow",
+    "headers.xForwardedClientCert.certDetailsToAdd": ["Subject"],
+    "headers.xForwardedClientCert.mode": "Sanitize",
+    "http1.http10": {},
+    "path.escapedSlashesAction": "KeepUnchanged",
+    "proxyProtocol": {},
+    "proxyProtocol.optional": True,
+    "tls.alpnProtocols": ["http/1.1"],
+    "tls.clientValidation.caCertificateRefs": [{"name": "authority"}],
+    "tls.clientValidation.mode": "VerifyIfGiven",
+    "tls.clientValidation.optional": True,
+    "tls.minVersion": "1.3",
+}
+
+
+def document(kind: str, path: str, value: Any, target: dict[str, Any] = GATEWAY) -> dict[str, Any]:
+    """Return a document that sets one field; `[]` in its path is a list of one."""
+    spec: dict[str, Any] = {} if kind == "EnvoyProxy" else {"targetRefs": [target]}
+    if path.startswith("tls.clientValidation."):
+        spec["tls"] = {"clientValidation": dict(VALIDATION)}
+    place: Any = spec
+    *above, last = path.split(".")
+    for name in above:
+        place = place.setdefault(name.removesuffix("[]"), [{}] if name.endswith("[]") else {})
+        place = place[0] if isinstance(place, list) else place
+    place[last] = value
+    metadata = {"name": "a", "namespace": "default"}
+    api = "gateway.envoyproxy.io/v1alpha1"
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def decode(raw: dict[str, Any]) -> Decoded:
+    return decode_documents(yaml.safe_dump(raw).encode(), "a.yaml", adopt=True)
+
+
+@pytest.mark.parametrize("path", CLIENT_FIELDS)
+def test_fields_of_clients(path: str) -> None:
+    timed = path.startswith("timeout") or path.endswith(("interval", "Duration"))
+    value = VALUES.get(path, "7s" if timed else 7)
+    effect = CLIENT_FIELDS[path].effect
+    raw = document("ClientTrafficPolicy", path, value)
+    if path == "http1.http10.useDefaultHost":
+        raw["spec"]["http1"]["http10"] = {"useDefaultHost": True}
+    decoded = decode(raw)
+    errors = [one.text() for one in decoded.problems if one.severity == "error"]
+    if effect == "closes":
+        assert errors and f"spec.{path}" in errors[0] and not decoded.objects
+        (policy,) = decoded.policies
+        assert policy.access_policies and [one.name for one, _ in policy.targets] == ["edge"]
+        return
+    assert not errors and len(decoded.objects) == 1
+    named = [one.path for one in decoded.problems]
+    assert (f"spec.{path}" in named) is (
+        effect == "named" or bool(CLIENT_FIELDS[path].note and named)
+    )
+
+
+@pytest.mark.parametrize("path", [*PROXY_FIELDS, *PROXY_NAMED])
+def test_fields_of_proxies(path: str) -> None:
+    adopted = adopt_document(document("EnvoyProxy", path, {"a": 7}))
+    assert adopted is not None
+    named = [".".join(map(str, one.path[1:])) for one in adopted.notes]
+    silent = path in PROXY_FIELDS or path == "provider.type"
+    assert (named == []) if silent else named[0].startswith(path)
+    assert bool(adopted.raw["spec"]) is (path in PROXY_FIELDS)
+
+
+@pytest.mark.parametrize("path", RATE_LIMIT_REFUSED)
+@pytest.mark.parametrize("where", ["global", "local"])
+def test_parts_of_limits(where: str, path: str) -> None:
+    full = f"rateLimit.{where}.rules[].{path}"
+    raw = document("BackendTrafficPolicy", full, True, ROUTE)
+    rule = raw["spec"]["rateLimit"][where]["rules"][0]
+    rule["limit"] = {"requests": 3, "unit": "Hour", **rule.get("limit", {})}
+    decoded = decode(raw)
+    errors = [one for one in decoded.problems if one.severity == "error"]
+    if (where, path) == ("local", "shared"):
+        assert not errors
+        return
+    paths = [one.path for one in errors]
+    assert "spec." + full.replace("[]", "[0]") in paths and not decoded.objects
+    (refused,) = decoded.refused
+    assert refused.closed is not None
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"targetRefs": [{**ROUTE, "namespace": "other"}]},
+        {"targetRefs": [7]},
+        {"targetSelectors": [{"kind": "HTTPRoute", "namespaces": {"from": "All"}}]},
+        {"targetSelectors": [{"kind": "HTTPRoute", "matchLabels": 7}]},
+        {"targetSelectors": "all"},
+        {},
+        None,
+    ],
+)
+def test_targets_that_cannot_be_read_are_not_adopted(spec: Any) -> None:
+    for kind in ("SecurityPolicy", "BackendTrafficPolicy", "ClientTrafficPolicy"):
+        raw = document(kind, "jwt", {"providers": []})
+        raw["spec"] = {**spec, "jwt": {}, "tls": {}} if spec is not None else None
+        assert adopt_document(raw) is None
+        assert not decode(raw).objects
+
+
+@pytest.mark.parametrize("value", [7, "x", [], {}, [7], {"a": {"b": [None]}}, None, True])
+def test_values_of_no_sense_never_raise(value: Any) -> None:
+    for kind, names in {
+        "SecurityPolicy": ("cors", "mergeType", "jwt"),
+        "BackendTrafficPolicy": ("rateLimit", "retry", "httpUpgrade", "responseOverride"),
+        "ClientTrafficPolicy": ("tls", "proxyProtocol", "http1", "clientIPDetection", "headers"),
+        "EnvoyProxy": ("provider", "shutdown"),
+        "Backend": ("tls", "appProtocols", "endpoints"),
+        "HTTPRouteFilter": ("urlRewrite", "directResponse"),
+    }.items():
+        for name in names:
+            decode(document(kind, name, value))
+    for name in ("global", "local"):
+        for limits in (
+            {name: value},
+            {name: {"rules": value}},
+            {name: {"rules": [{"limit": value}]}},
+        ):
+            decode(document("BackendTrafficPolicy", "rateLimit", limits))

@@ -1,0 +1,200 @@
+"""Adopted policies of Envoy Gateway on routes and Gateways: several parents, conflicts, listeners, changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edgefast.api.snapshot import Snapshot
+from edgefast.providers.files import FileSource
+from edgefast.translate.pipeline import translate
+from edgefast.translate.settings import Settings
+from edgefast.translate.translation import Translation
+
+pytestmark = pytest.mark.pure
+
+ADOPT = Settings(adopt=True)
+GROUP = "gateway.networking.k8s.io"
+
+
+def make(kind: str, name: str, spec: dict[str, Any], api: str = f"{GROUP}/v1") -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default"}
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def foreign(kind: str, name: str, target: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    ref = {"group": GROUP, **target}
+    return make(kind, name, {"targetRefs": [ref], **fields}, "gateway.envoyproxy.io/v1alpha1")
+
+
+def gateway(name: str, *ports: int) -> dict[str, Any]:
+    listeners = [{"name": f"p{port}", "port": port, "protocol": "HTTP"} for port in ports]
+    return make("Gateway", name, {"gatewayClassName": "eg", "listeners": listeners})
+
+
+def route(*parents: str) -> dict[str, Any]:
+    refs = [{"name": one} for one in parents]
+    backend = {"name": "web", "port": 80}
+    return make("HTTPRoute", "web", {"parentRefs": refs, "rules": [{"backendRefs": [backend]}]})
+
+
+def limits(number: int) -> dict[str, Any]:
+    limit = {"requests": number, "unit": "Hour"}
+    return {"rateLimit": {"type": "Local", "local": {"rules": [{"limit": limit}]}}}
+
+
+WEB = make("Service", "web", {"ports": [{"port": 80}]}, "v1")
+
+
+def read(path: Path, *objects: dict[str, Any]) -> tuple[Snapshot, list[str]]:
+    (path / "a.yaml").write_text(yaml.safe_dump_all([WEB, *objects]))
+    reading = FileSource([path], adopt=True).read()
+    return reading.snapshot, [one.text() for one in reading.problems]
+
+
+def serve(path: Path, *objects: dict[str, Any]) -> Translation:
+    return translate(read(path, *objects)[0], ADOPT)
+
+
+def numbers(made: Translation) -> set[int]:
+    """Return the limits of all rules."""
+    rules = (
+        rule for fleet in made.ir.fleets for host in fleet.virtual_hosts for rule in host.rules
+    )
+    return {limit.requests for rule in rules for limit in rule.rate_limits}
+
+
+def texts(made: Translation) -> str:
+    return "\n".join(one.text() for one in made.problems)
+
+
+def statuses(made: Translation) -> dict[str, set[int]]:
+    """Return the statuses of policies that the rules of each listener have."""
+    found: dict[str, set[int]] = {}
+    for fleet in made.ir.fleets:
+        status = {one.name: one.status for one in fleet.policies}
+        for host in fleet.virtual_hosts:
+            there = found.setdefault(host.listener.rpartition("/")[2], set())
+            there.update(status[unit] for rule in host.rules for unit in rule.units())
+    return found
+
+
+def test_a_route_of_two_gateways_has_the_limits_of_both(tmp_path: Path) -> None:
+    one, two = ({"kind": "Gateway", "name": name} for name in ("one", "two"))
+    made = serve(
+        tmp_path,
+        gateway("one", 8001),
+        gateway("two", 8002),
+        route("one", "two"),
+        foreign("BackendTrafficPolicy", "a", one, **limits(5)),
+        foreign("BackendTrafficPolicy", "b", two, **limits(7)),
+    )
+    assert numbers(made) == {5, 7}
+
+
+def test_a_limit_of_one_listener_is_not_lost(tmp_path: Path) -> None:
+    target = {"kind": "Gateway", "name": "one", "sectionName": "p8001"}
+    objects = gateway("one", 8001, 8002), route("one")
+    made = serve(tmp_path, *objects, foreign("BackendTrafficPolicy", "a", target, **limits(5)))
+    assert numbers(made) == {5}
+
+
+def test_a_policy_of_a_route_replaces_the_limits_of_its_gateway(tmp_path: Path) -> None:
+    above, below = {"kind": "Gateway", "name": "one"}, {"kind": "HTTPRoute", "name": "web"}
+    objects = (
+        gateway("one", 8001),
+        route("one"),
+        foreign("BackendTrafficPolicy", "a", above, **limits(5)),
+    )
+    quiet = foreign("BackendTrafficPolicy", "b", below, circuitBreaker={"maxConnections": 9})
+    assert numbers(serve(tmp_path, *objects)) == {5}
+    assert numbers(serve(tmp_path, *objects, quiet)) == set()
+    quiet["spec"]["mergeType"] = "StrategicMerge"
+    assert numbers(serve(tmp_path, *objects, quiet)) == {5}
+
+
+def test_cors_that_listeners_do_not_share_is_named(tmp_path: Path) -> None:
+    target = {"kind": "Gateway", "name": "one", "sectionName": "p8001"}
+    cors = foreign("SecurityPolicy", "a", target, cors={"allowOrigins": ["*"]})
+    made = serve(tmp_path, gateway("one", 8001, 8002), route("one"), cors)
+    rules = [rule for host in made.ir.fleets[0].virtual_hosts for rule in host.rules]
+    assert all(rule.cors is None for rule in rules)
+    assert "SecurityPolicy default/a spec.cors: NotSupported not applied to HTTPRoute" in texts(
+        made
+    )
+
+
+def test_the_older_policy_of_a_gateway_counts(tmp_path: Path) -> None:
+    target = {"kind": "Gateway", "name": "one"}
+    timeouts = [{"http": {"idleTimeout": text}} for text in ("5s", "7s")]
+    made = serve(
+        tmp_path,
+        gateway("one", 8001),
+        route("one"),
+        foreign("ClientTrafficPolicy", "a", target, timeout=timeouts[0]),
+        foreign("ClientTrafficPolicy", "b", target, timeout=timeouts[1]),
+    )
+    assert made.ir.fleets[0].listeners[0].http.idle_timeout == 5_000
+    assert "ClientTrafficPolicy default/b" in texts(made) and "is older" in texts(made)
+
+
+def test_a_listener_with_its_own_client_addresses_is_closed(tmp_path: Path) -> None:
+    target = {"kind": "Gateway", "name": "one", "sectionName": "p8001"}
+    detection = {"xForwardedFor": {"numTrustedHops": 1}}
+    policy = foreign("ClientTrafficPolicy", "a", target, clientIPDetection=detection)
+    made = serve(tmp_path, gateway("one", 8001, 8002), route("one"), policy)
+    found = statuses(made)
+    assert {name: 500 in one for name, one in found.items()} == {"p8001": True, "p8002": False}
+    alone = serve(tmp_path, gateway("one", 8001), route("one"), policy)
+    assert alone.ir.fleets[0].listeners[0].http.client_address.trusted_hops == 1
+
+
+def test_one_name_in_both_groups_closes_the_second(tmp_path: Path) -> None:
+    rules = {"authorization": {"defaultAction": "Allow"}}
+    theirs = foreign("SecurityPolicy", "a", {"kind": "HTTPRoute", "name": "web"}, **rules)
+    ours = foreign("SecurityPolicy", "a", {"kind": "Gateway", "name": "other"}, **rules)
+    ours["apiVersion"] = "gateway.edge.io/v1alpha1"
+    snapshot, said = read(tmp_path, gateway("one", 8001), route("one"), ours, theirs)
+    assert any("Duplicate" in one for one in said)
+    assert 500 in statuses(translate(snapshot, ADOPT))["p8001"]
+
+
+def test_a_change_translates_what_it_concerns(tmp_path: Path) -> None:
+    target = {"kind": "HTTPRoute", "name": "web"}
+    policy = foreign("BackendTrafficPolicy", "a", target, **limits(5))
+    other = make("HTTPRoute", "other", route("one")["spec"])
+    objects = [gateway("one", 8001), route("one"), other, policy]
+    source = FileSource([tmp_path], adopt=True)
+
+    def write() -> Snapshot:
+        (tmp_path / "a.yaml").write_text(yaml.safe_dump_all([WEB, *objects]))
+        return source.read().snapshot
+
+    made = translate(write(), ADOPT)
+    objects[2] = make("HTTPRoute", "other", {**other["spec"], "hostnames": ["a.example"]})
+    changed = translate(write(), ADOPT, made)
+    assert changed.work.routes == 1 and numbers(changed) == {5}
+    objects[3] = foreign("BackendTrafficPolicy", "a", target, **limits(6))
+    changed = translate(write(), ADOPT, changed)
+    assert numbers(changed) == {6}
+    assert changed.ir == translate(write(), ADOPT).ir
+    objects.pop()
+    changed = translate(write(), ADOPT, changed)
+    assert numbers(changed) == set() and changed.ir == translate(write(), ADOPT).ir
+
+
+def test_without_the_flag_the_message_names_it(tmp_path: Path) -> None:
+    target = {"kind": "HTTPRoute", "name": "web"}
+    policy = foreign("SecurityPolicy", "a", target, basicAuth={"users": {"name": "users"}})
+    documents = [WEB, gateway("one", 8001), route("one"), policy]
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump_all(documents))
+    made = translate(FileSource([tmp_path]).read().snapshot, ADOPT)
+    assert "serve it as it is" not in texts(made)
+    klass = {"apiVersion": f"{GROUP}/v1", "kind": "GatewayClass", "metadata": {"name": "eg"}}
+    klass["spec"] = {"controllerName": Settings().controller_name}
+    (tmp_path / "b.yaml").write_text(yaml.safe_dump(klass))
+    made = translate(FileSource([tmp_path]).read().snapshot, Settings())
+    assert "serve it as it is with --adopt, see edgefast docs migrating" in texts(made)
