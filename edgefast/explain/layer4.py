@@ -15,7 +15,7 @@ from edgefast import ir
 from edgefast.diagnostics.reasons.mentions import name_reasons
 from edgefast.explain.connection_policies import evaluate_connection_policies
 from edgefast.explain.deciding_check import answer_closed_port, answer_handshake, ends_handshake
-from edgefast.explain.describe import list_dark, list_known
+from edgefast.explain.describe import list_dark, list_known, list_settings
 from edgefast.explain.explanation import (
     Answer,
     BackendPart,
@@ -28,6 +28,7 @@ from edgefast.explain.explanation import (
 from edgefast.explain.rejected_listeners import RejectedListener, find_rejected_listeners
 from edgefast.explain.request_spec import RequestSpec
 from edgefast.explain.served_fleet import Served
+from edgefast.explain.traffic import settle_traffic
 from edgefast.table.match import find_listener, order_hostnames
 
 __all__ = ["explain_stream", "find_stream_route"]
@@ -82,6 +83,12 @@ def explain_stream(served: Served, request: RequestSpec) -> Explanation:
     parts = _shares(served, route)
     fate = _REFUSED[request.scheme]
     checks = evaluate_connection_policies(served, route, request.source, request.sni.lower(), fate)
+    settings = {
+        name: one
+        for name, one in settle_traffic(served.units(route.traffic), route.ceilings).items()
+        if name == "connect_timeout"
+    }
+    patience = settings["connect_timeout"].value if settings else listener.stream.connect_timeout
     return Explanation(
         request=_was_requested(request),
         answers=(checks.answer,) if checks.answer else _answers(served, request, route),
@@ -97,9 +104,10 @@ def explain_stream(served: Served, request: RequestSpec) -> Explanation:
         ),
         backends=parts,
         policies=checks.parts,
+        traffic=list_settings(settings),
         timeouts=TimeoutPart(
             request=0,
-            connect=listener.stream.connect_timeout,
+            connect=patience,
             stream_idle=listener.stream.session_timeout
             if request.scheme == "udp"
             else listener.stream.idle_timeout,

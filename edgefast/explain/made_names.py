@@ -120,7 +120,10 @@ def _rename_stream(
     )
     listener = listeners.get(route.listener, route.listener)
     policies = tuple(units.get(one, one) for one in route.policies)
-    return msgspec.structs.replace(route, listener=listener, backends=backends, policies=policies)
+    traffic = tuple(units.get(one, one) for one in route.traffic)
+    return msgspec.structs.replace(
+        route, listener=listener, backends=backends, policies=policies, traffic=traffic
+    )
 
 
 def _rename_service(unit: ir.PolicyUnit, names: Mapping[str, str]) -> ir.PolicyUnit:

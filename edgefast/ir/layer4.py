@@ -56,6 +56,9 @@ class StreamRoute(Struct, frozen=True, gc=False):
     reason: str = ""
     # PolicyUnit.name, in the order in which they are asked. A unit that cannot decide about connections refuses them.
     policies: tuple[str, ...] = ()
+    # PolicyUnit.name of traffic units, as in Rule; of settings that connections have.
+    traffic: tuple[str, ...] = ()
+    ceilings: int = 0
     lost: tuple[
         tuple[str, str], ...
     ] = ()  # units that do not apply here, and the winner; for explain

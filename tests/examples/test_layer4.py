@@ -39,3 +39,25 @@ def test_the_connection_of_a_name_that_nobody_has_is_closed(tmp_path: Path) -> N
         )
         assert done.returncode in (35, 56), done  # no TLS, or reset while it was awaited
         assert done.stdout == b""
+
+
+def test_a_policy_refuses_a_server_name(tmp_path: Path) -> None:
+    with Example("layer4-policies.yaml", tmp_path) as run:
+        found = {}
+        for name in ("shop", "admin"):
+            to = f"{name}.example.com:{run.ports[8443]}"
+            done = subprocess.run(
+                [
+                    "curl",
+                    "-sk",
+                    "--max-time",
+                    "20",
+                    "--resolve",
+                    f"{to}:127.0.0.1",
+                    f"https://{to}/",
+                ],
+                capture_output=True,
+                env=ALONE,
+            )
+            found[name] = (done.returncode in (35, 56), b'"shop"' in done.stdout)
+        assert found == {"shop": (False, True), "admin": (True, False)}

@@ -17,7 +17,7 @@ from edgefast.api.migration.field_mapping import (
 
 _TARGETS = {
     "targetRef": supported("targetRefs: [...], a list"),
-    "targetRefs": supported("targetRefs, the same except for TCPRoute, TLSRoute and UDPRoute"),
+    "targetRefs": supported("targetRefs"),
     "targetSelectors": planned("list the targets"),
 }
 _EDGE_TARGETS = {

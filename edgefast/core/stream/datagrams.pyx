@@ -155,8 +155,10 @@ cdef class DatagramPort(Watched):
             engine.count(G_STREAM_REFUSED + REFUSED_ROUTE)
             return None
         rule = listener.find(None)
-        if rule is not None and rule.policies is not None:  # before it takes a place
-            refusal = rule.policies.refuses(client, None, None, True)
+        if rule is not None and (rule.policies is not None or rule.traffic is not None):  # before it takes a place
+            refusal = rule.policies.refuses(client, None, None, True) if rule.policies is not None else None
+            if refusal is None:
+                refusal = rule.closed()
             if refusal is not None:
                 engine.count(G_STREAM_REFUSED_POLICY)
                 if listener.may_log_refusal(self.reactor.wheel.now):

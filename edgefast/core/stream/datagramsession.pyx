@@ -10,13 +10,13 @@ cdef class DatagramSession(Watched):
     cdef bint connect(self, uint64_t tried) except -1:
         """Choose an endpoint and have a socket towards it. False: there is none."""
         cdef Cluster cluster = self.cluster
-        cdef Endpoint endpoint = choose_near(cluster, tried)
+        cdef Endpoint endpoint = self.rule.choose(cluster, tried, self.client.host)
         cdef SocketName to
         if endpoint is None or endpoint.port == 0:
             return False
         socket_name(endpoint.host.encode(), endpoint.port, &to)
         if self.reactor.own_ports is not None and leads_here(self.reactor.own_ports, &to, True):
-            endpoint.failed(None, False)
+            self.rule.failed(endpoint)
             return False
         self.fd = socket(to.address.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
         if self.fd < 0:
@@ -24,7 +24,7 @@ cdef class DatagramSession(Watched):
         if connect(self.fd, <sockaddr *>&to.address, to.length) < 0:
             close(self.fd)
             self.fd = -1
-            endpoint.failed(None, False)
+            self.rule.failed(endpoint)
             return False
         self.endpoint = endpoint
         self.chosen = True
@@ -97,7 +97,7 @@ cdef class DatagramSession(Watched):
     cdef bint move(self) except -1:
         """Its endpoint refuses what it is sent: another one, if there is one."""
         cdef uint64_t tried = <uint64_t>1 << self.endpoint.index if 0 <= self.endpoint.index < 64 else 0
-        self.endpoint.failed(None, False)
+        self.rule.failed(self.endpoint)
         self.owner.engine.count(G_UPSTREAM_CONNECT_FAILURES)
         if self.cluster.size < 2:
             return True
@@ -117,7 +117,7 @@ cdef class DatagramSession(Watched):
 
     cdef int on_refused(self) except -1:
         """Nobody is there: the endpoint has failed, and the client's next datagram begins anew."""
-        self.endpoint.failed(None, False)
+        self.rule.failed(self.endpoint)
         self.owner.engine.count(G_UPSTREAM_CONNECT_FAILURES)
         return self.end(PE_CONNECT)
 

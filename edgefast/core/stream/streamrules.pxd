@@ -21,8 +21,12 @@ cdef class StreamRule:
         bytes route             # "TCPRoute ns/name"
         int index               # of its rule
         ConnectionPolicies policies     # None: every client may connect
+        Traffic traffic         # None: no policy sets anything
 
     cdef StreamShare pick(self, Engine engine)
+    cdef bytes closed(self)
+    cdef Endpoint choose(self, Cluster cluster, uint64_t tried, const uint8_t *host)
+    cdef int failed(self, Endpoint endpoint) except -1
     cdef StreamShare share(self, str name)
 
 

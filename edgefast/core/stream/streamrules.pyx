@@ -52,6 +52,7 @@ cdef class StreamRule:
         self.route = spec.route.encode()
         self.index = spec.index
         self.policies = engine.policies.make_connection_policies(spec.policies) if spec.policies else None
+        self.traffic = Traffic(engine, spec, -1, 0) if spec.traffic else None
 
     def __dealloc__(self):
         free(self.current)
@@ -67,6 +68,23 @@ cdef class StreamRule:
         if share.cluster is None and share.name:
             share.cluster = engine.tables.cluster(share.name)
         return share if share.cluster is not None else None
+
+    cdef bytes closed(self):
+        """The traffic unit that closes the rule, as a member of a log line; None: all are valid."""
+        cdef Policy unit
+        if self.traffic is None or self.traffic.refresh():
+            return None
+        unit = self.traffic.closed
+        ef_stat_add(&unit.row.cells[P_ERROR], 1)
+        return b'"policy":%b' % unit.log
+
+    cdef Endpoint choose(self, Cluster cluster, uint64_t tried, const uint8_t *host):
+        """One of a cluster of the rule, for a client; None: it has none."""
+        return self.traffic.choose_endpoint(cluster, tried, host) if self.traffic is not None else choose_near(cluster, tried)
+
+    cdef int failed(self, Endpoint endpoint) except -1:
+        """The endpoint did not accept."""
+        return endpoint.failed(self.traffic.outlier if self.traffic is not None else None, False)
 
     cdef StreamShare share(self, str name):
         """The one of this cluster; None: it has none."""

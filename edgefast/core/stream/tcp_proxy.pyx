@@ -75,9 +75,12 @@ cdef class TcpProxy(Timer):
         """Ask the policies of the rule; False: they refuse the connection."""
         if self.rule is None:
             self.rule = self.listener.find(self.sni)
-        if self.rule is None or self.rule.policies is None:
+        if self.rule is None or (self.rule.policies is None and self.rule.traffic is None):
             return True
-        self.refusal = self.rule.policies.refuses(&self.client, self.sni, self.down.connection.wire, True)
+        if self.rule.policies is not None:
+            self.refusal = self.rule.policies.refuses(&self.client, self.sni, self.down.connection.wire, True)
+        if self.refusal is None:
+            self.refusal = self.rule.closed()
         if self.refusal is None:
             return True
         self.refuse(PE_DENIED)
@@ -122,6 +125,8 @@ cdef class TcpProxy(Timer):
             return self.refuse(PE_NO_BACKEND)
         self.cluster = self.share.cluster
         self.give_up = self.engine.wheel.now + self.listener.connect_timeout
+        if self.rule.traffic is not None and self.rule.traffic.connect_timeout:
+            self.give_up = self.engine.wheel.now + self.rule.traffic.connect_timeout
         return self.dial_next()
 
     cdef int choose_again(self) except -1:
@@ -154,7 +159,7 @@ cdef class TcpProxy(Timer):
             self.tried = self.asked = 0
             if self.endpoint is not None and self.endpoint.is_regular():
                 self.note_asked()
-        endpoint = choose_near(cluster, self.tried)
+        endpoint = self.rule.choose(cluster, self.tried, self.client.host)
         if endpoint is None:
             return self.refuse(PE_NO_ENDPOINT)
         dial = TcpProxyDial.__new__(TcpProxyDial)
@@ -190,7 +195,7 @@ cdef class TcpProxy(Timer):
         self.dial = None
         self.engine.count(G_UPSTREAM_CONNECT_FAILURES)
         if not stale:
-            self.endpoint.failed(None, False)
+            self.rule.failed(self.endpoint)
         self.release_endpoint()
         if stale and self.tries < STREAM_TRIES:
             return self.choose_again()

@@ -43,6 +43,8 @@ cdef class Traffic:
     cdef Breaker learn_breaker(self)
     cdef SessionPolicy learn_session(self)
     cdef int learn(self) except -1
+    cdef bint refresh(self) except -1
+    cdef Endpoint choose_endpoint(self, Cluster cluster, uint64_t tried, const uint8_t *host)
     cdef bint apply(self, Exchange ex) except -1
     cdef bint apply_backend_policy(self, Exchange ex) except -1
     cdef int choose(self, Exchange ex, const uint8_t *base, const ef_head *head, const uint8_t *query, size_t query_len) except -1

@@ -126,6 +126,33 @@ cdef class Traffic:
         self.epoch = self.engine.tables.policy_epoch
         return 0
 
+    cdef bint refresh(self) except -1:
+        """Take units that have changed, for a connection; False: one is broken or missing."""
+        if self.epoch != self.engine.tables.policy_epoch:
+            self.learn()
+        return self.closed is None
+
+    cdef Endpoint choose_endpoint(self, Cluster cluster, uint64_t tried, const uint8_t *host):
+        """The endpoint of a connection or UDP session. host: 16 bytes of the client. Hashes of requests count as least load. None: there is
+        no endpoint."""
+        cdef Balance balance = self.balance
+        cdef Endpoint endpoint
+        cdef uint64_t key = 0
+        cdef uint8_t health_mask
+        if cluster.size == 0:
+            return None
+        if balance == BY_KEY:
+            if self.hash.source:
+                key = ef_pick_key(host, INET_SIZE)
+            else:
+                balance = BY_LOAD
+        health_mask = effective_mask(cluster, self.check, self.panic)
+        if cluster.runs is None:
+            return cluster.pick(tried, health_mask, balance, key)
+        endpoint = choose_in_zones(cluster, self.zones, tried, health_mask, balance, key)
+        note_zone(cluster, self.zones, balance, endpoint)
+        return endpoint
+
     cdef bint apply(self, Exchange ex) except -1:
         """To a request; True: it was answered, because a unit is closed."""
         if self.apply_backend_policy(ex):

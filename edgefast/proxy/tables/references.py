@@ -56,7 +56,9 @@ def named_by(key: Key, data: bytes) -> frozenset[Key]:
             case "stream_route":
                 route = _STREAM.decode(data)
                 clusters = {("cluster", one.cluster) for one in route.backends if one.cluster}
-                return frozenset(clusters | {("policy", one) for one in route.policies})
+                return frozenset(
+                    clusters | {("policy", one) for one in (*route.policies, *route.traffic)}
+                )
             case "policy":
                 return frozenset(_named_by_policy(_POLICY.decode(data)))
             case "virtual_host" | "fragment":

@@ -137,8 +137,7 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
             "False",
             "NotSupported",
             "A field of it cannot decide about the connections of a TCPRoute, TLSRoute or "
-            "UDPRoute; these are refused. Or a backend has too many health checks of "
-            "BackendTrafficPolicies. The message names them.",
+            "UDPRoute; these are refused. The message names the field and the route.",
         ),
         Reason(
             "Programmed",
@@ -216,6 +215,14 @@ POLICY_REASONS: dict[str, tuple[Reason, ...]] = {
         ),
         Reason("Programmed", "True", "Programmed", "All ready proxies of the Gateway have it."),
         Reason("Programmed", "False", "Invalid", "Its requests get 500."),
+        Reason(
+            "Programmed",
+            "False",
+            "NotSupported",
+            "A setting has no effect on connections of a TCPRoute, TLSRoute or UDPRoute that the "
+            "policy names; the message names the setting. Its other settings apply.",
+            ours=True,
+        ),
         Reason("Programmed", "False", "TargetNotFound", "No target below this Gateway exists."),
         Reason(
             "Programmed",

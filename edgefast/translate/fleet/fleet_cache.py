@@ -116,8 +116,7 @@ def update_caches(
         gone = old.units if old is not None else ()
         if come or gone:
             doubtful |= _count(policy_uses, gone, come)
-        ways = new.treatments if type(new) is HostOutcome else ()
-        left = old.treatments if type(old) is HostOutcome else ()
+        ways, left = _ways_of(new), _ways_of(old)
         if ways or left:
             _count(treated, left, ways)
     doubtful |= _count(policy_uses, cache.filters - filters, filters - cache.filters)
@@ -158,6 +157,12 @@ def update_caches(
         unmade=_put_unmade(cache.unmade, stale, found),
         zoned=cache.zoned + zoned,
     )
+
+
+def _ways_of(outcome: Outcome | None) -> tuple[BackendPolicy, ...]:
+    if outcome is None:
+        return ()
+    return outcome.backend_policies if isinstance(outcome, StreamOutcome) else outcome.treatments
 
 
 def _list_checking(

@@ -172,7 +172,13 @@ def _translate_part(
         report.lose("spec.rules", "Invalid", f"{reason}; all connections are refused")
     above = merge_levels(way.levels) if way.levels else Effective()
     refused = tuple(find_unsupported(above.policies, way.levels, _list_given(route, way)))
-    plain = msgspec.structs.replace(plain, policies=above.policies, lost=above.lost)
+    plain = msgspec.structs.replace(
+        plain,
+        policies=above.policies,
+        traffic=above.traffic,
+        ceilings=above.ceilings,
+        lost=above.lost,
+    )
     if refused:
         closed = _explain_refusal(*refused[0], type(route).__name__)
         made = msgspec.structs.replace(plain, reason=closed)

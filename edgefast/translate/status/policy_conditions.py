@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
+from edgefast.api.edge.policy_target import LAYER4_TARGETS
 from edgefast.diagnostics.problem import ObjectRef, Problem
 from edgefast.ir import CHECKS_MOST
 from edgefast.translate.conditions.condition import (
@@ -19,6 +21,7 @@ from edgefast.translate.conditions.condition import (
     render_problems,
 )
 from edgefast.translate.deps.policy_summary import Target, Unit
+from edgefast.translate.policy.connection_access import list_request_settings
 from edgefast.translate.policy.fail_closed import report_closed
 from edgefast.translate.policy.outcome import EdgePolicyOutcome
 from edgefast.translate.status.policy_usage import PolicyUse
@@ -90,6 +93,9 @@ def programmed_condition(
         return fails("Programmed", "Invalid", message, generation)
     if uncovered := _routes_of(one.refused for one in used.values()):
         return fails("Programmed", "NotSupported", _report_refused(uncovered), generation)
+    unused = _report_unused(outcome, used.values())
+    if unused and any(target[0] in LAYER4_TARGETS for target, _ in outcome.targets):
+        return fails("Programmed", "NotSupported", unused, generation)
     if unmade:
         return fails("Programmed", "NotSupported", _report_skipped(unmade), generation)
     assert outcome.policy is not None
@@ -122,6 +128,16 @@ def _report_refused(routes: tuple[str, ...]) -> str:
     return f"{_named(routes)}: not supported for this kind of route; its connections are refused"
 
 
+def _report_unused(outcome: EdgePolicyOutcome, used: Iterable[PolicyUse]) -> str:
+    """Name the settings that do not apply to connections, with routes below the policy; "": all apply."""
+    policy, routes = outcome.policy, _routes_of(one.layer4 for one in used)
+    fields = list_request_settings(policy.spec) if isinstance(policy, BackendTrafficPolicy) else ()
+    if not routes or not fields:
+        return ""
+    named = ", ".join(f"spec.{one}" for one in fields)
+    return f"{_named(routes)} ({named}): not supported for this kind of route; its other settings apply"
+
+
 def report_closed_targets(
     ref: ObjectRef, outcome: EdgePolicyOutcome, present: Iterable[tuple[Target, str]]
 ) -> Iterator[Problem]:
@@ -151,8 +167,7 @@ def report_uncovered(
     if refused := _routes_of(one.refused for one in places):
         hint = "set authorization with clientCIDRs only, or attach the route to another Gateway"
         yield Problem(ref, path, "NotSupported", _report_refused(refused), hint)
-    if unsaid := _routes_of(one.unsaid for one in places):
-        message = f"{_named(unsaid)}: it has no settings for TCPRoute, TLSRoute and UDPRoute"
+    if message := _report_unused(outcome, places):
         yield Problem(ref, path, "NotSupported", message, severity="warning")
 
 

@@ -21,7 +21,7 @@ from edgefast.translate.route.outcome import RouteOutcome, RoutePart, StreamPart
 
 __all__ = ["PolicyUse", "PolicyUses", "count_uses"]
 
-_Way = Literal["holds", "before", "lost", "refused", "unsaid"]
+_Way = Literal["holds", "before", "lost", "refused", "layer4"]
 #: Unit, Gateway, how, and the unit by which it is beaten or the route that it cannot hold for.
 _Use = tuple[str, Key, _Way, str]
 
@@ -32,7 +32,7 @@ class PolicyUse(msgspec.Struct, frozen=True, gc=False):
     holds: bool = False
     lost: tuple[str, ...] = ()  # by whom
     refused: tuple[str, ...] = ()  # routes of layer 4 that it closes, each with the field
-    unsaid: tuple[str, ...] = ()  # those for which it says nothing
+    layer4: tuple[str, ...] = ()  # routes of layer 4 to which its settings of connections apply
     before: bool = (
         False  # of requests before they have a backend; all backends are treated without it
     )
@@ -51,8 +51,8 @@ class PolicyUses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
             if use[:2] != (unit, gateway):
                 break
             found.setdefault(use[2], []).append(use[3])
-        lost, refused, unsaid = (tuple(found.get(way, ())) for way in ("lost", "refused", "unsaid"))
-        return PolicyUse("holds" in found, lost, refused, unsaid, "before" in found)
+        lost, refused, layer4 = (tuple(found.get(way, ())) for way in ("lost", "refused", "layer4"))
+        return PolicyUse("holds" in found, lost, refused, layer4, "before" in found)
 
     def gateways_of(self, unit: str) -> Iterator[Key]:
         """Give the Gateways below which anything becomes of a unit."""
@@ -112,7 +112,8 @@ def _uses_in(part: RoutePart | StreamPart) -> Iterator[tuple[str, _Way, str]]:
         closing = dict(part.refused)
         yield from ((unit, "refused", f"{route} ({field})") for unit, field in part.refused)
         yield from ((unit, "holds", "") for unit in above.policies if unit not in closing)
-        yield from ((unit, "unsaid", route) for unit in above.traffic)
+        yield from ((unit, "holds", "") for unit in above.traffic)
+        yield from ((unit, "layer4", route) for unit in above.traffic)
         yield from ((unit, "lost", by) for unit, by in above.lost)
         return
     for rule in part.rules:

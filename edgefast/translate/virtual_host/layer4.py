@@ -21,7 +21,7 @@ from edgefast.api.model.route_name import RouteKey
 from edgefast.collections.sorted_map import EMPTY, SortedMap
 from edgefast.translate.deps.cluster_ref import ClusterRef
 from edgefast.translate.route.outcome import RouteOutcome, StreamPart
-from edgefast.translate.virtual_host.virtual_host import Place
+from edgefast.translate.virtual_host.virtual_host import BackendPolicy, Place
 
 __all__ = ["StreamOutcome", "Streams", "translate_streams"]
 
@@ -40,7 +40,15 @@ class StreamOutcome(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=Fals
     @property
     def units(self) -> tuple[str, ...]:
         """Names of the policy units that its connections meet."""
-        return self.route.policies
+        return (*self.route.policies, *self.route.traffic)
+
+    @property
+    def backend_policies(self) -> tuple[BackendPolicy, ...]:
+        """How policies of traffic treat its clusters, each once."""
+        if not self.route.traffic:
+            return ()
+        names = dict.fromkeys(one.cluster for one in self.route.backends if one.cluster)
+        return tuple((one, self.route.ceilings, self.route.traffic) for one in names)
 
 
 class Streams(msgspec.Struct, frozen=True, kw_only=True, eq=False, gc=False):

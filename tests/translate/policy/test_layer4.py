@@ -295,13 +295,41 @@ def test_a_listener_passes_its_policy_to_its_routes_alone() -> None:
     assert found == {"default/l4/inner": True, "default/l4/outer": False}
 
 
-def test_settings_of_traffic_that_are_of_requests_close_nothing() -> None:
+@pytest.mark.parametrize("level", ["Gateway", "TCPRoute"])
+def test_settings_of_traffic_apply_and_those_of_requests_are_told(level: str) -> None:
     snapshot = world.many(1).replace([front("tcp"), tcp()])
     before = translate(snapshot, Settings())
-    limit = raw(targetRefs=[named("l4", "Gateway")], requestBuffer={"limit": "1Mi"})
-    traffic = decode_api_object(limit | {"kind": "BackendTrafficPolicy"}, "BackendTrafficPolicy")
-    quiet = translate(snapshot.replace([traffic]), Settings(), before)
-    _same(quiet, translate(snapshot.replace([traffic]), Settings()))
-    assert quiet.ir.fleets[0].stream_routes[0].backends
-    (said,) = [one for one in quiet.problems if "UDPRoute" in one.message]
+    spec = {
+        "timeout": {"tcp": {"connectTimeout": "1s"}},
+        "loadBalancer": {"type": "RoundRobin"},
+        "healthCheck": {"active": {"type": "TCP"}},
+    }
+    target = named("l4" if level == "Gateway" else "t", level)
+
+    def made(**more: Any) -> Any:
+        limit = raw(targetRefs=[target], **spec, **more) | {"kind": "BackendTrafficPolicy"}
+        return decode_api_object(limit, "BackendTrafficPolicy")
+
+    plain = translate(snapshot.replace([made()]), Settings(), before)
+    _same(plain, translate(snapshot.replace([made()]), Settings()))
+    (fleet,) = (one for one in plain.ir.fleets if one.stream_routes)
+    (stream,) = fleet.stream_routes
+    assert stream.backends and stream.traffic == ("traffic/default/p",)
+    (unit,) = fleet.policies
+    assert unit.traffic is not None and unit.traffic.connect_timeout == 1000
+    (cluster,) = (one for one in fleet.clusters if one.name == stream.backends[0].cluster)
+    assert (0, stream.traffic) in cluster.treatments  # so that its endpoints are checked
+    (entry,) = plain.statuses.backend_traffic_policies["default", "p"].ancestors
+    assert entry.conditions[-1].reason == "Programmed"
+    more = {"requestBuffer": {"limit": "1Mi"}, "circuitBreaker": {"maxConnections": 5}}
+    after = translate(snapshot.replace([made(**more)]), Settings(), plain)
+    _same(after, translate(snapshot.replace([made(**more)]), Settings()))
+    (said,) = [one for one in after.problems if "spec.requestBuffer" in one.message]
+    fields = "spec.circuitBreaker, spec.requestBuffer"
     assert said.severity == "warning"
+    assert said.message == (
+        f"TCPRoute default/t ({fields}): not supported for this kind of route; its other settings apply"
+    )
+    (entry,) = after.statuses.backend_traffic_policies["default", "p"].ancestors
+    reason = "Programmed" if level == "Gateway" else "NotSupported"
+    assert entry.conditions[-1].reason == reason
