@@ -265,7 +265,7 @@ class TokenExchange:
 
 
 def _read_kid(data: bytes) -> str:
-    """Return the name of the key of the ID token in an answer; "": there is none."""
+    """Return the name of the key of the ID token in an answer, or "" without one."""
     try:
         return read_token(_TOKENS.decode(data).id_token.encode()).kid
     except (msgspec.MsgspecError, Malformed):
