@@ -194,6 +194,9 @@ class LoginFlow:
         found = self.client.decide(request, self._provider(), now)
         if isinstance(found, Reply) and found.word == "provider" and self.awaited < WAITING:
             return ProviderWait(self, request, callback)
+        if isinstance(found, Reply) and found.revocation is not None:  # not sent if too many wait
+            scope = self.client.scope
+            self.tokens.ask(self._unit, scope, client, found.revocation, lambda *_: None)
         if not isinstance(found, TokenCall):
             return self._conclude(request, found, now)
         pending = PendingLogin(self, request, found, callback, client)

@@ -5,7 +5,7 @@ policies of the table; the providers' metadata (edgefast/proxy/jwks).
 Out: one answer for each request, within DEADLINE. All workers' requests with the same refresh token
 share one request to the provider, and its answer for KEPT seconds, because a provider may accept a
 refresh token once. A login has one exchange: another code for it is refused without a request.
-Logins and refreshes of a provider each have AT_ONCE requests in progress, and others wait in turn of
+A logout revokes its refresh token in the turn of logins. Logins and refreshes of a provider each have AT_ONCE requests in progress, and others wait in turn of
 their browsers' addresses, so neither a slow provider, a flood of logins nor one address stops the
 others. Must never: log a code, a token or a secret, retry (a code is valid once), or send a token to
 another client's provider than the one that the worker means.
@@ -73,8 +73,8 @@ class _Exchange:
 
     @property
     def login(self) -> bool:
-        """It is of a login, not of a session."""
-        return not self.wanted.refresh_token
+        """It is of a login or a logout, not of a session in use."""
+        return not self.wanted.refresh_token or self.wanted.revokes
 
 
 class _Traffic:
@@ -157,7 +157,8 @@ class TokenExchange:
             )  # the policy changes: the next try has the new one
             return
         text = wanted.refresh_token or wanted.state
-        key = scope_of(wanted.scope, "refresh" if wanted.refresh_token else "login", text)
+        kind = "refresh" if wanted.refresh_token else "login"
+        key = scope_of(wanted.scope, "logout" if wanted.revokes else kind, text)
         one = self._shared.get(key)
         if one is not None and one.login and one.wanted.code != wanted.code:
             answer(Tokens(wanted.number, "rejected"))

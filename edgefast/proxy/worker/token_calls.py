@@ -2,8 +2,8 @@
 
 In: the code of a callback, or the refresh token of a session. Out: tokens, or one word for the cause of
 a failure, in a later turn of the loop. Each request has a deadline. Their number is bounded for a
-worker, for the policies of one namespace, and for the logins of one browser address, each of which
-leaves room for others. The agent hears of requests that are over.
+worker, for the policies of one namespace, and for the logins and logouts of one browser address, each of
+which leaves room for others. The agent hears of requests that are over.
 Must never: block its caller, or log a code or a token.
 """
 
@@ -27,8 +27,8 @@ __all__ = ["CALLS", "CLIENT_CALLS", "DEADLINE", "NAMESPACE_CALLS", "TokenCalls"]
 
 log = logging.getLogger(__name__)
 
-#: Requests of one worker that wait for tokens: of all policies, of the logins and of the refreshes of one
-#: namespace each, and logins of one address.
+#: Requests of one worker that wait for tokens: of all policies; of the logins and logouts, and of the refreshes,
+#: of one namespace; of the logins and logouts of one address.
 CALLS = 4096
 NAMESPACE_CALLS = 256
 CLIENT_CALLS = 32
@@ -67,7 +67,7 @@ class TokenCalls:
         `callback` gets ("", tokens), or one of "rejected", "provider" and "busy" with None.
         """
         namespace = unit.rpartition("/")[0]
-        login = call.state is not None
+        login = call.state is not None or call.revokes
         shares: tuple[_Share, ...] = ((namespace, login),)
         if login:
             shares = (*shares, (namespace, client))
@@ -95,6 +95,7 @@ class TokenCalls:
                 scope,
                 call.state.id if call.state is not None else "",
                 client,
+                call.revokes,
             )
         )
         self._wakeup.set()

@@ -409,6 +409,31 @@ def test_logout_ends_the_session_here_and_at_the_provider(front: Front) -> None:
     assert front.origin.take().messages == []
 
 
+def test_logout_revokes_the_refresh_token_once_and_does_not_wait(front: Front) -> None:
+    provider = front.provider
+    (browser, other), before = (front.browser(), front.browser()), len(provider.revoked)
+    for one in (browser, other):
+        one.log_in(provider)
+    kept = dict(browser.cookies)
+    for _ in range(3):  # a copy of the cookies
+        browser.cookies = dict(kept)
+        assert browser.get("/logout", ("sec-fetch-site", "none")).status == 302
+    provider.delay = 1.0
+    began = time.monotonic()
+    assert other.get("/logout", ("sec-fetch-site", "none")).status == 302
+    assert time.monotonic() - began < 1.0
+    end = time.monotonic() + 10
+    while len(provider.revoked) < before + 2:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    assert len(provider.revoked) == before + 2
+    for form in provider.revoked[before:]:
+        assert form["token"] in provider.refresh_tokens
+        assert form["token_type_hint"] == "refresh_token"
+    assert front.browser().get("/logout", ("sec-fetch-site", "none")).status == 302
+    assert len(provider.revoked) == before + 2, "without a session nothing is sent"
+
+
 def test_a_session_outlives_its_provider(front: Front) -> None:
     browser = front.browser()
     browser.log_in(front.provider)
