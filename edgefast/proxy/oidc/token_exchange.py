@@ -75,7 +75,7 @@ class _Exchange:
 
     @property
     def kind(self) -> str:
-        """What the request is for."""
+        """Return "login", "refresh" or "logout"."""
         if self.wanted.revokes:
             return "logout"
         return "refresh" if self.wanted.refresh_token else "login"
