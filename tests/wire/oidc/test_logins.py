@@ -432,6 +432,9 @@ def test_logout_revokes_the_refresh_token_once_and_does_not_wait(front: Front) -
         assert form["token_type_hint"] == "refresh_token"
     assert front.browser().get("/logout", ("sec-fetch-site", "none")).status == 302
     assert len(provider.revoked) == before + 2, "without a session nothing is sent"
+    page = front.run.get(front.run.admin, "/metrics")[1]
+    family = 'edgefast_oidc_token_requests_total{policy="default/login",kind='
+    assert family + '"logout",result="ok"}' in page and family + '"login",result="ok"}' in page
 
 
 def test_a_session_outlives_its_provider(front: Front) -> None:
