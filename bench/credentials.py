@@ -74,6 +74,11 @@ def make_token(
         "realm_access": {"roles": ["offline_access", "uma_authorization", "user"]},
         "email": f"{subject}@example.com",
     }
+    return sign(claims, alg, kid)
+
+
+def sign(claims: dict[str, Any], alg: str, kid: str | None = None) -> str:
+    """A token with these claims."""
     return jwt.encode(claims, _private_key(alg), alg, {"kid": kid or alg})
 
 

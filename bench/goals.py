@@ -143,6 +143,7 @@ def list_policy_goals() -> Iterator[Goal]:
         ("policy-jwt", 3.0),
         ("policy-hash", 1.0),
         ("policy-session", 1.0),
+        ("policy-oidc", 3.0),
     ):
         yield Goal(row, "us of CPU added", limit, _metric("added"))
     yield Goal("policy-jwt", "us added / Envoy's with its cache", 1.0, _cpu_ratio("envoy"))
@@ -150,7 +151,7 @@ def list_policy_goals() -> Iterator[Goal]:
     for row in ("policy-gzip", "policy-br", "policy-zstd"):
         yield Goal(row, "us added / Envoy's at its level", 1.0, _cpu_ratio("envoy"))
     yield Goal("policy-gzip", "us added / nginx's at its level", 1.0, _cpu_ratio("nginx"))
-    for row in ("policy-cidr", "policy-extauth", "policy-hash", "policy-session"):
+    for row in ("policy-cidr", "policy-extauth", "policy-hash", "policy-session", "policy-oidc"):
         yield Goal(row, "us added / Envoy's", 1.0, _cpu_ratio("envoy"), must=False)
     yield Goal("policy-cidr", "us added to requests without it", 0.3, _metric("unused"), must=False)
 

@@ -14,6 +14,7 @@ from statistics import median, quantiles
 from bench import credentials
 from bench.field import Bench, Entrant, Variant, open_field
 from bench.generator import Load, run_load
+from bench.login_provider import find_cookies
 from bench.peers.peer import Running
 from bench.policy_objects import SESSION
 from bench.policy_ranges import CLIENT
@@ -45,6 +46,8 @@ def make_load(policy: Policy, way: str, session: str = "") -> Load:
     load = Load(suffix=PATHS[way])
     if policy == "session":
         return replace(load, header=f"{SESSION}: {session}")
+    if policy == "oidc":
+        return replace(load, header=f"Cookie: {session}")
     if policy == "jwt":
         return replace(load, header=f"Authorization: Bearer {_token()}")
     if policy == "hash":
@@ -80,7 +83,8 @@ def measure_policy(bench: Bench, name: str, title: str, policy: Policy) -> Table
     peers = [one for one in bench.peers if one.policies]
     with open_field(replace(bench, peers=peers), variants) as field:
         places = _list_places(field.entrants, policy, table)
-        sessions = {one.peer: _find_session(one.running) for one in places if one.way == "kept"}
+        find = find_cookies if policy == "oidc" else _find_session
+        sessions = {one.peer: find(one.running) for one in places if one.way == "kept"}
         loads = {
             (one.peer, one.way): make_load(policy, one.way, sessions[one.peer]) for one in places
         }
@@ -126,6 +130,11 @@ def _find_fault(running: Running, policy: Policy) -> str | None:
         if status != 401:
             return f"/get/kept without a token was answered {status}"
         headers["Authorization"] = f"Bearer {_token()}"
+    if policy == "oidc":
+        status, _ = _ask(running, "/get/kept", headers)
+        if status not in (302, 401):
+            return f"/get/kept without a session was answered {status}"
+        headers["Cookie"] = find_cookies(running)
     for way in ("open", "kept"):
         status, encoding = _ask(running, f"/get/{way}{suffix}", headers)
         if status != 200:

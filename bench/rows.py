@@ -33,6 +33,7 @@ POLICIES: dict[Policy, str] = {
     "zstd": "zstd of 16 KiB at level 1",
     "hash": "one of 100 endpoints by a header",
     "session": "the endpoint that a session names, one of 100",
+    "oidc": "the session of a login (OIDC) that is known",
 }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 Spread = Literal["hosts", "paths"]
-Policy = Literal["", "cidr", "jwt", "extauth", "gzip", "br", "zstd", "hash", "session"]
+Policy = Literal["", "cidr", "jwt", "extauth", "gzip", "br", "zstd", "hash", "session", "oidc"]
 Stream = Literal["", "tcp", "tls", "udp"]
 CALL_SERVICE, CALL_METHOD = "bench.Echo", "Unary"
 CALL_PATH = f"/{CALL_SERVICE}/{CALL_METHOD}"

@@ -77,7 +77,9 @@ def _render_config(setup: Setup) -> dict[str, Any]:
     listener = {"address": _address(setup.port), "filter_chains": [chain]}
     clusters = [_render_cluster(index, setup) for index in range(scenario.backends)]
     clusters += envoy_policy.list_clusters(scenario.policy, clusters[0])
-    return {"static_resources": {"listeners": [listener], "clusters": clusters}}
+    resources = {"listeners": [listener], "clusters": clusters}
+    resources["secrets"] = envoy_policy.list_secrets(scenario.policy)
+    return {"static_resources": resources}
 
 
 def _render_stream_listener(setup: Setup) -> dict[str, Any]:

@@ -7,11 +7,13 @@ from copy import deepcopy
 from typing import Any
 
 from bench.credentials import AUDIENCE, ISSUER, make_key_set
+from bench.login_provider import CALLBACK, CLIENT_ID, CLIENT_SECRET, HMAC_SECRET, get_issuer
 from bench.policy_ranges import list_ranges
 
 _TYPE = "type.googleapis.com/envoy.extensions."
 _RBAC, _JWT = "envoy.filters.http.rbac", "envoy.filters.http.jwt_authn"
 _AUTH, _COMPRESSOR = "envoy.filters.http.ext_authz", "envoy.filters.http.compressor"
+_OAUTH = "envoy.filters.http.oauth2"
 _SESSION = "envoy.filters.http.stateful_session"
 _KEPT = "/get/kept"
 _TOKENS = 100  # of its cache, which is off unless it is asked for
@@ -68,6 +70,24 @@ def list_filters(policy: str) -> list[Object]:
         state["typed_config"]["name"] = "x-session"
         kind = "filters.http.stateful_session.v3.StatefulSession"
         return [_typed(_SESSION, kind, session_state=state)]
+    if policy == "oidc":
+        config = {
+            "token_endpoint": {"cluster": "b0", "uri": f"{get_issuer()}/token", "timeout": "3s"},
+            "authorization_endpoint": f"{get_issuer()}/authorize",
+            "redirect_uri": f"http://%REQ(:authority)%{CALLBACK}",
+            "redirect_path_matcher": {"path": {"exact": CALLBACK}},
+            "signout_path": {"path": {"exact": "/get/kept/logout"}},
+            "credentials": {
+                "client_id": CLIENT_ID,
+                "token_secret": {"name": "token"},
+                "hmac_secret": {"name": "hmac"},
+            },
+            "forward_bearer_token": True,
+            "auth_scopes": ["openid"],
+        }
+        return [
+            {**_typed(_OAUTH, "filters.http.oauth2.v3.OAuth2", config=config), "disabled": True}
+        ]
     if policy in _LIBRARIES:
         kind, fields = _LIBRARIES[policy]
         library = _typed(policy, "compression." + kind, **fields)
@@ -103,12 +123,24 @@ def list_routes(policy: str, plain: list[Object]) -> list[Object]:
             "cluster": "hashed",
             "hash_policy": [{"header": {"header_name": "x-user-id"}}],
         }
+    if policy == "oidc":  # as Envoy Gateway does: off, but for its routes
+        kind = "type.googleapis.com/envoy.config.route.v3.FilterConfig"
+        kept["typed_per_filter_config"] = {_OAUTH: {"@type": kind, "config": {}}}
     others = (
         [{**one, "typed_per_filter_config": off} for one in plain]
         if (off := _off(policy))
         else plain
     )
     return [kept, *others]
+
+
+def list_secrets(policy: str) -> list[Object]:
+    """Those that filters name."""
+    given = {"token": CLIENT_SECRET, "hmac": HMAC_SECRET} if policy == "oidc" else {}
+    return [
+        {"name": name, "generic_secret": {"secret": {"inline_string": one}}}
+        for name, one in given.items()
+    ]
 
 
 def list_clusters(policy: str, first: Object) -> list[Object]:

@@ -6,7 +6,7 @@ In: a scenario. Out: text of its configuration. Must never give it less to do th
 from bench.policy_ranges import list_ranges
 from bench.scenario import Scenario
 
-WITHOUT = ("jwt", "br", "zstd", "session")  # Debian's nginx
+WITHOUT = ("jwt", "br", "zstd", "session", "oidc")  # Debian's nginx
 _KEPT = "  location /get/kept {{ {more} proxy_pass http://{to}; }}\n"
 
 

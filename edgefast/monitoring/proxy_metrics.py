@@ -240,6 +240,14 @@ _AGENT = (
         ("policy", "provider"),
         when="a provider has `remoteJWKS`",
     ),
+    Family(
+        f"{PREFIX}oidc_token_requests_total",
+        "counter",
+        "Requests to OIDC providers: `login`, `refresh` or `logout` (revocation), with the result `ok`, "
+        "`rejected` (the provider refuses the code or token), `provider` (no usable answer) or `busy` (not sent).",
+        ("policy", "kind", "result"),
+        when="a policy with `oidc` requested tokens",
+    ),
     _gauge(
         "metric_rows",
         "Rows of one worker for routes' rules, limits and policies; the rest overflows.",

@@ -139,6 +139,18 @@ TRAFFIC = (
                 text="error: the unit is invalid, or its service failed.",
             ),
             Panel(
+                "Requests to OIDC providers",
+                (
+                    (
+                        "topk(10, sum by (policy, kind, result) "
+                        f"(rate(edgefast_oidc_token_requests_total{{$$}}{_RATE})))",
+                        "{{policy}} {{kind}}: {{result}}",
+                    ),
+                ),
+                "reqps",
+                text="busy: too many requests wait. provider: no usable answer.",
+            ),
+            Panel(
                 "Bytes by route",
                 (
                     (

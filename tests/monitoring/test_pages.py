@@ -70,7 +70,13 @@ def test_a_proxy_shows_the_catalogue(proxy_page: str) -> None:
 def test_without_a_controller_its_metrics_are_missing(proxy_page: str) -> None:
     segment = Segment(4)
     facts = msgspec.structs.replace(
-        FACTS, stream=None, expiries={}, last_good_age=None, store_troubles={}, keys_failing={}
+        FACTS,
+        stream=None,
+        expiries={},
+        last_good_age=None,
+        store_troubles={},
+        keys_failing={},
+        token_requests={},
     )
     page = render_metrics([segment], facts).decode()
     segment.close()

@@ -28,5 +28,6 @@ FACTS = AgentFacts(
     last_good_age=9.0,
     expiries={"secret/default/web": 1893456000.0},
     store_troubles={("redis:6379", "down"): 2},
+    token_requests={("default/api", "login", "ok"): 7},
     keys_failing={("default/api", "idp"): True, ("default/api", "other"): False},
 )

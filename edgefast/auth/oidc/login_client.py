@@ -94,6 +94,7 @@ class Reply(NamedTuple):
     location: str = ""
     cookies: tuple[str, ...] = ()
     page: bool = False  # a page that goes to `location`, in place of a redirect
+    revocation: TokenCall | None = None  # of a refresh token; the answer does not wait for it
 
 
 class TokenCall(NamedTuple):
@@ -105,6 +106,7 @@ class TokenCall(NamedTuple):
     refresh_token: str = ""  # or of a session
     state: LoginState | None = None
     session: LoginSession | None = None
+    revokes: bool = False  # the refresh token, in place of a refresh
 
     def __repr__(self) -> str:
         return "TokenCall(<redacted>)"
@@ -220,7 +222,12 @@ class LoginClient:
             location = f"{end}{'&' if '?' in end else '?'}{urlencode(fields)}"
         names = [one for one in request.cookies if self.owns(one)] or [self.session_name]
         cookies = tuple(map(self._removed, names))
-        return Reply(302 if request.method == "GET" else 303, "logout", location, cookies)
+        token = opened.session.refresh_token if opened is not None else ""
+        revocation = None
+        if token and metadata is not None and metadata.revocation_endpoint:
+            revocation = TokenCall(refresh_token=token, revokes=True)
+        status = 302 if request.method == "GET" else 303
+        return Reply(status, "logout", location, cookies, revocation=revocation)
 
     # --- tokens -----------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 In: the text of `/.well-known/openid-configuration`, the issuer that a policy names.
 Out: `ProviderMetadata`, or MetadataError with a reason that may be logged. `write_provider` puts it
 in front of the provider's keys (edgefast/auth/jwt/key_set.py), `read_provider` separates them.
-Source: OpenID Connect Discovery 1.0 sections 3 and 4.3, RFC 9207 section 3.
+Source: OpenID Connect Discovery 1.0 sections 3 and 4.3, RFC 8414 section 2, RFC 9207 section 3.
 Must never: accept a document of another issuer, or an endpoint without https that a policy did not
 permit.
 """
@@ -66,6 +66,7 @@ class ProviderMetadata(msgspec.Struct, frozen=True, array_like=True):
     end_session_endpoint: str = ""
     secret_in_body: bool = False  # client_secret_post; else client_secret_basic
     names_issuer: bool = False  # `iss` is in each callback (RFC 9207)
+    revocation_endpoint: str = ""  # RFC 7009
 
 
 class _Document(msgspec.Struct, frozen=True):
@@ -76,6 +77,7 @@ class _Document(msgspec.Struct, frozen=True):
     token_endpoint: str
     jwks_uri: str
     end_session_endpoint: str | None = None
+    revocation_endpoint: str | None = None
     token_endpoint_auth_methods_supported: tuple[str, ...] | None = None
     authorization_response_iss_parameter_supported: bool | None = None
 
@@ -127,6 +129,9 @@ def parse_metadata(text: bytes, issuer: str, *, plain: bool) -> ProviderMetadata
         needed = url or name != "end_session_endpoint"
         if needed and (why := check_endpoint(url, plain=may_be_plain)):
             raise MetadataError(f"{name} of the discovery document is not valid: {why}")
+    revocation = found.revocation_endpoint or ""
+    if revocation and check_endpoint(revocation, plain=plain):
+        revocation = ""  # logins do not need it
     methods = found.token_endpoint_auth_methods_supported
     return ProviderMetadata(
         issuer=found.issuer,
@@ -138,6 +143,7 @@ def parse_metadata(text: bytes, issuer: str, *, plain: bool) -> ProviderMetadata
         and "client_secret_basic" not in methods
         and "client_secret_post" in methods,
         names_issuer=found.authorization_response_iss_parameter_supported is True,
+        revocation_endpoint=revocation,
     )
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "fit_tokens",
     "parse_token_response",
     "refresh_form",
+    "revocation_form",
 ]
 
 #: Bytes of an answer of a token endpoint. An access token may be large where it is not forwarded.
@@ -139,6 +140,11 @@ def code_form(code: str, redirect_uri: str, verifier: str) -> tuple[tuple[str, s
 def refresh_form(token: str) -> tuple[tuple[str, str], ...]:
     """Return the form that refreshes tokens."""
     return (("grant_type", "refresh_token"), ("refresh_token", token))
+
+
+def revocation_form(token: str) -> tuple[tuple[str, str], ...]:
+    """Return the form that revokes a refresh token (RFC 7009 2.1)."""
+    return (("token", token), ("token_type_hint", "refresh_token"))
 
 
 def basic_credentials(client_id: str, secret: bytes) -> str:

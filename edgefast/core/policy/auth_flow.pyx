@@ -390,9 +390,10 @@ cdef class RuleAuthFlow:
 
     cdef int keep(self, bytes more) except -1:
         """Copy its head, with these lines behind its own."""
-        cdef void *before = self.memory
-        self.held = copy_head(&self.at, &self.request, None, b"", more, spans_of(more) if more else b"", &self.memory)
-        free(before)
+        cdef void *made = NULL
+        self.held = copy_head(&self.at, &self.request, None, b"", more, spans_of(more) if more else b"", &made)
+        free(self.memory)
+        self.memory = made
         return 0
 
     cdef int admit(self) except -1:

@@ -2,13 +2,13 @@
 #
 # In: a routed request, lines that authentication and services set. Out: the same request on a copy, which one `free` releases: the bytes
 # of the head are gone when a result comes later, and lines cannot be added to them in place.
-# Must never drop a line that it is not told to drop.
+# Must never drop a line but those of `without`.
 
 cdef uint32_t _COOKIE_HASH = ef_name_hash(<const uint8_t *>b"cookie", 6)
 
 
 cdef bytes spans_of(bytes lines):
-    """The spans of whole lines "name: value" CRLF, as an array that counts from the first line; a line that is none ends it."""
+    """The spans of whole lines "name: value" CRLF, as an array that counts from the first line; an invalid line ends it."""
     cdef const uint8_t *text = <const uint8_t *>PyBytes_AS_STRING(lines)
     cdef size_t size = PyBytes_GET_SIZE(lines), at = 0
     cdef list spans = []
@@ -17,7 +17,7 @@ cdef bytes spans_of(bytes lines):
         at = ef_trailer_next(text, size, at, &span)
         if at == 0:
             break
-        span.flags = 0  # a service may say it, whatever a field behind a body may
+        span.flags = 0  # what a trailer must not set, a service may
         spans.append((<const char *>&span)[:sizeof(ef_span)])
     return b"".join(spans)
 

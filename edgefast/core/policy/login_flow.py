@@ -205,6 +205,9 @@ class LoginFlow:
         wants = isinstance(found, Reply) and found.word == "provider"
         if wants and not late and self.awaited < WAITING:
             return ProviderWait(self, request, callback, client)
+        if isinstance(found, Reply) and found.revocation is not None:  # not sent if too many wait
+            scope = self.client.scope
+            self.tokens.ask(self._unit, scope, client, found.revocation, lambda *_: None)
         if not isinstance(found, TokenCall):
             return self._conclude(request, found, now)
         pending = PendingLogin(self, request, found, callback, client)

@@ -19,7 +19,7 @@ cdef inline bint is_path_text(const Routed *at, bytes text) noexcept:
     return at.path_len == <size_t>PyBytes_GET_SIZE(text) and memcmp(at.path, PyBytes_AS_STRING(text), at.path_len) == 0
 
 
-cdef inline bint is_space(uint8_t sign) noexcept:
+cdef inline bint is_ows(uint8_t sign) noexcept:
     return sign == c" " or sign == c"\t"
 
 
@@ -267,14 +267,14 @@ cdef class Logins(Authenticator):
                 if stop == NULL:
                     stop = end
                 last = stop
-                while piece < last and is_space(piece[0]):
+                while piece < last and is_ows(piece[0]):
                     piece += 1
-                while piece < last and is_space((last - 1)[0]):
+                while piece < last and is_ows((last - 1)[0]):
                     last -= 1
                 sign = <const uint8_t *>memchr(piece, c"=", last - piece)
                 if sign == NULL:
                     sign = last
-                while piece < sign and is_space((sign - 1)[0]):
+                while piece < sign and is_ows((sign - 1)[0]):
                     sign -= 1
                 if self.is_own_cookie(piece, sign - piece):
                     found[0] = True

@@ -184,6 +184,7 @@ class Admin:
             },
             store_troubles=agent.uncounted.count_stores(),
             keys_failing=agent.keys.failing(),
+            token_requests=agent.token_exchange.count_results(),
             stream=agent.stream(),
         )
         segments = [slot.segment for slot in agent.slots]

@@ -328,6 +328,7 @@ class TokensWanted(_Message, frozen=True):
     scope: bytes = b""  # of the client that the worker knows (auth/oidc/cookie_names.py)
     state: str = ""  # id of the login
     client: bytes = b""  # address of the browser
+    revokes: bool = False  # the refresh token, in place of a refresh: the answer has no tokens
 
     def __repr__(self) -> str:
         return f"TokensWanted({self.number}, {self.unit!r}, <redacted>)"

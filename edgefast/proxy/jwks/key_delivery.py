@@ -187,7 +187,7 @@ class KeyDelivery:
         """The token endpoint of a provider returned an ID token with this key."""
         one = self._sources.get(_source_of(remote))
         if one is not None and kid:
-            one.want_key(kid)
+            one.fetch_key(kid)
 
     def _read(self, decoder: msgspec.msgpack.Decoder[_T], key: Key) -> _T | None:
         one = self._placed.get(key)

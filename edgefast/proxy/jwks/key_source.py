@@ -178,7 +178,7 @@ class KeySource:
         self._wanted = True
         self._look.set()
 
-    def want_key(self, kid: str) -> None:
+    def fetch_key(self, kid: str) -> None:
         """The provider's own token endpoint returned an ID token with this key: fetch at once if it is new.
 
         The provider signs few keys at a time, and a client cannot make it sign with another one. Still

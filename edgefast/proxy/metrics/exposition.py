@@ -88,6 +88,7 @@ class AgentFacts(msgspec.Struct, frozen=True, kw_only=True):
     expiries: Mapping[str, float]
     store_troubles: Mapping[tuple[str, str], int] = {}  # (place of counters, trouble) -> workers
     keys_failing: Mapping[tuple[str, str], bool] = {}  # (policy, provider) with fetched keys
+    token_requests: Mapping[tuple[str, str, str], int] = {}  # (policy, kind, result) of OIDC logins
     stream: StreamStats | None = None  # None: tables come from files
 
 
@@ -172,6 +173,12 @@ def _render_agent(lines: list[str], facts: AgentFacts) -> None:
         lines += [
             f'{name}{{policy="{_escape(policy)}",provider="{_escape(provider)}"}} {failing:d}\n'
             for (policy, provider), failing in sorted(facts.keys_failing.items())
+        ]
+    if facts.token_requests:
+        name = _open(lines, "oidc_token_requests_total")
+        lines += [
+            f'{name}{{policy="{_escape(policy)}",kind="{kind}",result="{result}"}} {count}\n'
+            for (policy, kind, result), count in sorted(facts.token_requests.items())
         ]
 
 

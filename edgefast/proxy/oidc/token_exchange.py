@@ -5,7 +5,7 @@ policies of the table; the providers' metadata (edgefast/proxy/jwks).
 Out: one answer for each request, within DEADLINE. All workers' requests with the same refresh token
 share one request to the provider, and its answer for KEPT seconds, because a provider may accept a
 refresh token once. A login has one exchange: another code for it is refused without a request.
-Logins and refreshes of a provider each have AT_ONCE requests in progress, and others wait in turn of
+A logout revokes its refresh token in the turn of logins. Logins and refreshes of a provider each have AT_ONCE requests in progress, and others wait in turn of
 their browsers' addresses, so neither a slow provider, a flood of logins nor one address stops the
 others. Must never: log a code, a token or a secret, retry (a code is valid once), or send a token to
 another client's provider than the one that the worker means.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from edgefast.ir.credentials import RemoteKeys
     from edgefast.proxy.jwks.key_source import SourceContext
 
-__all__ = ["AT_ONCE", "DEADLINE", "KEPT", "KEPT_BYTES", "WAITING", "TokenExchange"]
+__all__ = ["AT_ONCE", "COUNTERS", "DEADLINE", "KEPT", "KEPT_BYTES", "WAITING", "TokenExchange"]
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,8 @@ KEPT = 30.0
 KEPT_BYTES = 64 * 1024 * 1024
 #: Bytes of an answer beside its tokens.
 _KEPT_EACH = 1024
+#: Counters of results. At this number those of policies that are gone are dropped, and then new ones are not counted.
+COUNTERS = 4096
 #: Seconds between two log lines about one provider.
 _LOG_EVERY = 10.0
 
@@ -71,9 +73,16 @@ class _Exchange:
         self.result: tuple[str, bytes] | None = None
 
     @property
+    def kind(self) -> str:
+        """Return "login", "refresh" or "logout"."""
+        if self.wanted.revokes:
+            return "logout"
+        return "refresh" if self.wanted.refresh_token else "login"
+
+    @property
     def login(self) -> bool:
-        """It is of a login, not of a session."""
-        return not self.wanted.refresh_token
+        """It is of a login or a logout, not of a session in use."""
+        return self.kind != "refresh"
 
 
 class _Traffic:
@@ -145,6 +154,7 @@ class TokenExchange:
         self._shared: dict[bytes, _Exchange] = {}  # by refresh token, and by login
         self._asked: dict[_Asker, _Exchange] = {}
         self._kept = {True: 0, False: 0}  # bytes; True: logins
+        self._counts: dict[tuple[str, str, str], int] = {}  # by unit, kind, result
         self._wakeup = asyncio.Event()
 
     def ask(self, owner: object, wanted: TokensWanted, answer: _Answer) -> None:
@@ -156,7 +166,8 @@ class TokenExchange:
             )  # the policy changes: the next try has the new one
             return
         text = wanted.refresh_token or wanted.state
-        key = scope_of(wanted.scope, "refresh" if wanted.refresh_token else "login", text)
+        kind = "refresh" if wanted.refresh_token else "login"
+        key = scope_of(wanted.scope, "logout" if wanted.revokes else kind, text)
         one = self._shared.get(key)
         if one is not None and one.login and one.wanted.code != wanted.code:
             answer(Tokens(wanted.number, "rejected"))
@@ -185,10 +196,12 @@ class TokenExchange:
         """Let a request to a provider wait for its turn; None: too many wait."""
         one = _Exchange(spec, wanted, key, asyncio.get_running_loop().time() + DEADLINE)
         if not one.login and self._kept[False] >= KEPT_BYTES:
+            self._count(one, "busy")
             return None
         traffic = self._traffic.setdefault(_kind(one), _Traffic())
         last = traffic.enter(one)
         if last is one:
+            self._count(one, "busy")
             return None
         if last is not None:
             self._end(last, "busy", b"")
@@ -239,6 +252,7 @@ class TokenExchange:
     def _end(self, one: _Exchange, word: str, data: bytes) -> None:
         """Answer all that wait, and keep the answer for late ones."""
         one.result = (word, data)
+        self._count(one, word or "ok")
         size = _KEPT_EACH + len(data)
         keeps = word in ("", "rejected") or (one.login and word != "busy")
         if keeps and (not one.login or self._kept[True] + size <= KEPT_BYTES):
@@ -250,6 +264,27 @@ class TokenExchange:
         for asker, answer in waiting.items():
             self._asked.pop(asker, None)
             answer(Tokens(asker[1], word, data))
+
+    def count_results(self) -> dict[tuple[str, str, str], int]:
+        """Return how many requests had each result, by policy ("namespace/name"), kind and result."""
+        self._drop_counts()
+        return {
+            (unit.partition("/")[2].partition("#")[0], kind, result): count
+            for (unit, kind, result), count in self._counts.items()
+        }
+
+    def _count(self, one: _Exchange, result: str) -> None:
+        key = (one.wanted.unit, one.kind, result)
+        if key not in self._counts and len(self._counts) >= COUNTERS:
+            self._drop_counts()
+        if key in self._counts or len(self._counts) < COUNTERS:
+            self._counts[key] = self._counts.get(key, 0) + 1
+
+    def _drop_counts(self) -> None:
+        """Drop the counters of policies that are gone."""
+        units = {unit for unit, _, _ in self._counts}
+        gone = {unit for unit in units if self._unit(unit) is None}
+        self._counts = {key: count for key, count in self._counts.items() if key[0] not in gone}
 
     def _forget(self, one: _Exchange, size: int) -> None:
         self._kept[one.login] -= size
@@ -264,7 +299,7 @@ class TokenExchange:
 
 
 def _read_kid(data: bytes) -> str:
-    """Return the name of the key of the ID token in an answer; "": there is none."""
+    """Return the name of the key of the ID token in an answer, or "" without one."""
     from edgefast.auth.jwt.compact import Malformed, read_token  # loads cryptography
 
     try:

@@ -26,8 +26,8 @@ __all__ = ["CALLS", "DEADLINE", "NAMESPACE_CALLS", "TokenCalls"]
 
 log = logging.getLogger(__name__)
 
-#: Requests of one worker that wait for tokens: of all policies, and of the logins and of the refreshes
-#: of one namespace each.
+#: Requests of one worker that wait for tokens: of all policies; of the logins and logouts, and of the
+#: refreshes, of one namespace each.
 CALLS = 4096
 NAMESPACE_CALLS = 256
 #: Seconds: more than the agent's own deadline.
@@ -91,7 +91,7 @@ class TokenCalls:
         `scope`: of the unit's client (`client_scope`); `client`: the address of the browser.
         `callback` gets ("", tokens), or one of "rejected", "provider" and "busy" with None.
         """
-        key = unit.rpartition("/")[0], call.state is not None
+        key = unit.rpartition("/")[0], call.state is not None or call.revokes
         share = self._shares.get(key)
         if share is None:
             share = self._shares[key] = _Share()
@@ -115,6 +115,7 @@ class TokenCalls:
             scope,
             call.state.id if call.state is not None else "",
             client,
+            call.revokes,
         )
         self._wakeup.set()
         return number

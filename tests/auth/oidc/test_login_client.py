@@ -248,6 +248,26 @@ def test_refresh_expiry_and_the_end_of_a_session() -> None:
     assert isinstance(swapped, Reply) and swapped.word == "subject"
 
 
+def test_data_planes_with_the_same_secrets_share_logins_and_sessions() -> None:
+    rings = [Ring(), Ring()]
+    planes = [client(one) for one in rings]
+    cookies, said = begin(planes[0])
+    call = call_back(planes[1], cookies, code="c", state=said["state"])
+    assert isinstance(call, TokenCall)
+    text, known = id_token(nonce=said["nonce"])
+    response = TokenResponse(text, "access", "refresh", 300)
+    done = planes[1].finish(request("/oauth2/callback", cookies), call, response, known, NOW)
+    assert isinstance(done, Reply) and done.word == "login"
+    cookies = take(cookies, done)
+    rings[0].rotate()  # the other plane has the new secret later
+    found = planes[0].decide(request("/", cookies), None, NOW + 1)
+    assert isinstance(found, Admission) and found.cookies
+    assert isinstance(planes[1].decide(request("/", take({}, found)), None, NOW + 1), Reply)
+    rings[1].rotate()
+    for kept in (cookies, take({}, found)):
+        assert isinstance(planes[1].decide(request("/", kept), None, NOW + 1), Admission)
+
+
 def test_a_session_moves_to_the_new_key() -> None:
     ring = Ring()
     one = client(ring)

@@ -182,6 +182,36 @@ async def test_a_known_session_is_as_one_that_was_opened(
         assert seen[0].values(b"x-sub") == ([b"jane"] if claims else [b"root"])
 
 
+async def test_a_preflight_needs_no_session_and_other_options_do(world: World) -> None:
+    cors = ir.Cors(allow_origins=("https://app.test",), allow_methods=("GET",))
+    preflight = (("origin", "https://app.test"), ("access-control-request-method", "GET"))
+    for given, status in ((cors, 204), (None, 401)):
+        route = await prove(world, logins(), rule={"cors": given})
+        client = await route.client()
+        answer = await client.ask(make_request(method="OPTIONS", headers=preflight))
+        assert (answer.status, answer.value("location")) == (status, None)
+        answer = await client.ask(make_request(method="OPTIONS"))
+        assert (answer.status, route.seen) == (401, [])
+
+
+async def test_a_session_gets_a_cookie_of_a_new_key_once(world: World) -> None:
+    route = await prove(world, logins())
+    cookie = session(seed=9)
+    client = await route.client()
+    RING.rotate()
+    answer = await client.ask(make_request(headers=[("cookie", cookie)]))
+    (fresh,) = [value for name, value in answer.headers if name == "set-cookie"]
+    assert answer.status == 200 and answer.value("cache-control") == "private"
+    for one, count in ((fresh.partition(";")[0], 0), (cookie, 1)):
+        answer = await client.ask(make_request(headers=[("cookie", one)]))
+        assert answer.status == 200, "also the previous key"
+        assert len([name for name, _ in answer.headers if name == "set-cookie"]) == count
+    RING.rotate()
+    RING.rotate()
+    assert await ask(route, ("cookie", cookie)) == 401
+    assert route.seen[-1].values(b"cookie") == []
+
+
 def rest_of(message: Message) -> list[tuple[bytes, bytes]]:
     """Return the header lines that no request has of its own."""
     return [pair for pair in message.headers if pair[0] != b"x-request-id"]

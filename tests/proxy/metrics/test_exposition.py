@@ -70,6 +70,12 @@ def test_agent_facts(segment: Segment) -> None:
     }
 
 
+def test_requests_for_tokens(segment: Segment) -> None:
+    family = parse([segment])["edgefast_oidc_token_requests"]
+    labels = (("kind", "login"), ("policy", "default/api"), ("result", "ok"))
+    assert values(family) == {labels: 7}
+
+
 def test_every_global_cell_is_there(segment: Segment) -> None:
     for number, name in enumerate(GLOBALS, 1):
         add_global(map_segment(segment.fd), name, number)

@@ -242,3 +242,31 @@ def test_failures_and_what_is_kept_of_them(run: Callable[..., None]) -> None:
         assert world.calls == ["r", "r", "c"], "an outage is tried again, a rejection is not"
 
     run(main)
+
+
+def test_results_are_counted_for_policies_that_are_there(run: Callable[..., None]) -> None:
+    async def main(world: World) -> None:
+        a, b = (f"security/ns/{one}#oidc" for one in "ab")
+        world.units.update({a: _login("a"), b: _login("b")})
+        scopes = {a: client_scope(_login("a")), b: client_scope(_login("b"))}
+        for at in range(2 * (AT_ONCE + WAITING)):
+            world.ask(at, a, scope=scopes[a], code="c", client=b"x")
+        world.ask(1000, b, scope=scopes[b], refresh_token="r")
+        world.ask(1001, b, scope=scopes[b], refresh_token="r")
+        world.ask(1002, b, scope=scopes[b], refresh_token="r", revokes=True)
+        await asyncio.sleep(0.5)
+        assert world.exchange.count_results() == {("ns/a", "login", "busy"): AT_ONCE + WAITING}
+        await asyncio.sleep(DEADLINE + 1)
+        counted = world.exchange.count_results()
+        assert sum(count for key, count in counted.items() if key[0] == "ns/a") == 2 * (
+            AT_ONCE + WAITING
+        )
+        assert {key: count for key, count in counted.items() if key[0] == "ns/b"} == {
+            ("ns/b", "refresh", "ok"): 1,
+            ("ns/b", "logout", "ok"): 1,
+        }
+        assert world.word(1002) == ""
+        del world.units[a]
+        assert {policy for policy, _, _ in world.exchange.count_results()} == {"ns/b"}
+
+    run(main)

@@ -41,7 +41,9 @@ def test_requests_and_their_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.cancel(second)
         await asyncio.sleep(0.1)
         assert [one.number for one in sent] == [first, third, fourth]
-        assert sent[0] == TokensWanted(first, "unit", "c", "u", "v", "", b"scope", "", b"client")
+        assert sent[0] == TokensWanted(
+            first, "unit", "c", "u", "v", "", b"scope", "", b"client", False
+        )
         good = TokenResponse("i", "a", "r", 1)
         calls.take(Tokens(first, "", msgspec.msgpack.encode(good)))
         calls.take(Tokens(first, "", msgspec.msgpack.encode(good)))

@@ -37,6 +37,7 @@ class Provider:
         self.codes: dict[str, dict[str, str]] = {}
         self.refresh_tokens: set[str] = set()
         self.posts: list[dict[str, str]] = []
+        self.revoked: list[dict[str, str]] = []
         provider = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -83,6 +84,7 @@ class Provider:
                 "token_endpoint": f"{self.issuer}/token",
                 "jwks_uri": f"{self.issuer}/keys",
                 "end_session_endpoint": f"{self.issuer}/end",
+                "revocation_endpoint": f"{self.issuer}/revoke",
                 **self.document,
             }
             return self._send(request, 200, document)
@@ -93,7 +95,8 @@ class Provider:
     def _post(self, request: BaseHTTPRequestHandler) -> None:
         length = int(request.headers.get("content-length", "0"))
         form = {name: one[0] for name, one in parse_qs(request.rfile.read(length).decode()).items()}
-        self.posts.append(form)
+        if request.path != "/realm/revoke":
+            self.posts.append(form)
         if self.delay:
             time.sleep(self.delay)
         if self.down:
@@ -104,6 +107,9 @@ class Provider:
         name, _, secret = b64decode(pair).decode().partition(":")
         if scheme != "Basic" or (unquote(name), unquote(secret)) != (CLIENT, SECRET):
             return self._send(request, 401, {"error": "invalid_client"})
+        if request.path == "/realm/revoke":
+            self.revoked.append(form)
+            return self._send(request, 200, {})
         if form["grant_type"] == "authorization_code":
             wanted = self.codes.pop(form["code"], None)
             made = urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest())

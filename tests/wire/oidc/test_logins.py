@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 import yaml
@@ -14,8 +14,10 @@ from origin.answers import response
 from origin.message import Message
 from origin.recording import RecordingOrigin
 from proxy.command import Process, gateway, gateway_class, save
+from wire.harness.client import Client, build_request
 from wire.harness.objects import edge_proxy
 from wire.harness.ports import free_port
+from wire.http2.client import H2Client, Stream
 from wire.oidc.browser import Browser, location, values
 from wire.oidc.provider import CLIENT, SECRET, Provider
 from wire.test_jwt import service
@@ -199,6 +201,9 @@ def test_what_is_no_navigation_gets_401(front: Front, headers: tuple[tuple[str, 
         ({"exp": 1_000_000_000}, 401),
         ({"exp": None}, 401),
         ({"iat": 4_000_000_000}, 401),
+        ({"exp": -75}, 401),
+        ({"iat": 75}, 401),
+        ({"nbf": 75}, 401),
         ({"sub": None}, 401),
         ({"sub": ""}, 401),
     ],
@@ -206,10 +211,79 @@ def test_what_is_no_navigation_gets_401(front: Front, headers: tuple[tuple[str, 
 def test_an_id_token_for_something_else_is_no_login(
     front: Front, claims: dict[str, Any], status: int
 ) -> None:
-    front.provider.claims = claims
+    front.provider.claims = from_now(claims)
     browser = front.browser()
     answer = browser.call_back(front.provider.authorize(browser.begin()))
     assert answer.status == status and browser.sessions == [] and browser.logins == []
+
+
+def from_now(claims: dict[str, Any]) -> dict[str, Any]:
+    """Return claims with times: those near 0 are seconds from now."""
+    now = int(time.time())
+    return {
+        name: now + one if isinstance(one, int) and abs(one) < 1000 else one
+        for name, one in claims.items()
+    }
+
+
+@pytest.mark.parametrize("claims", [{"exp": -45}, {"iat": 45, "exp": 400}, {"nbf": 45}])
+def test_the_clock_of_the_provider_may_differ_by_a_minute(
+    front: Front, claims: dict[str, Any]
+) -> None:
+    front.provider.claims = from_now(claims)
+    browser = front.browser()
+    browser.log_in(front.provider)
+    assert browser.get("/", ("accept", "*/*")).status == 200
+
+
+def test_a_login_and_its_session_over_http2(front: Front) -> None:
+    host = "shop.example.com"
+    with H2Client(front.port) as client:
+        assert client.get(authority=host).value(b":status") == b"401"
+        begun = client.get([("accept", "text/html")], authority=host, path="/a?b=c")
+        cookie = one_cookie(begun)
+        parameters = front.provider.authorize((begun.value(b"location") or b"").decode())
+        back = client.get(
+            [("cookie", cookie)], authority=host, path=f"/oauth2/callback?{urlencode(parameters)}"
+        )
+        assert (back.value(b":status"), back.value(b"location")) == (b"302", b"/a?b=c")
+        session = one_cookie(back)
+        numbers = [
+            client.ask([("cookie", "a=\xff"), ("cookie", session)], authority=host)
+            for _ in range(4)
+        ]
+        assert [client.finish(one).value(b":status") for one in numbers] == [b"200"] * 4
+    for message in front.origin.take().messages:
+        assert message.values(b"x-sub") == [b"jane"]
+        assert [one.decode("utf-8", "replace")[:2] for one in message.values(b"cookie")] == ["a="]
+
+
+def one_cookie(stream: Stream) -> str:
+    """Return the only cookie that an answer sets and does not remove."""
+    lines = [one.decode() for name, one in stream.fields if name == b"set-cookie"]
+    (kept,) = [one for one in lines if "Max-Age=0" not in one]
+    return kept.partition(";")[0]
+
+
+def test_pipelined_requests_each_need_the_session(front: Front) -> None:
+    browser = front.browser()
+    browser.log_in(front.provider)
+    (pair,) = [f"{name}={one}" for name, one in browser.cookies.items()]
+    cookies = [pair, f"a=\xe4; {pair}", "a=b", f"{pair}; c=d", "", pair]
+    requests = [
+        build_request("GET", f"/{at}", browser.host, [("cookie", one)] if one else [])
+        for at, one in enumerate(cookies)
+    ]
+    with Client(("127.0.0.1", front.port)) as client:
+        for _ in range(2):  # the session is new to a worker, and known
+            client.expect(*["GET"] * len(cookies))
+            client.send(b"".join(requests))
+            found = [client.read_response().status for _ in cookies]
+            assert found == [200, 200, 401, 200, 401, 200]
+    messages = front.origin.take().messages
+    assert sorted(one.target for one in messages) == sorted([b"/0", b"/1", b"/3", b"/5"] * 2)
+    kept = {one.target: one.values(b"cookie") for one in messages}
+    assert kept == {b"/0": [], b"/1": [b"a=\xe4"], b"/3": [b"c=d"], b"/5": []}
 
 
 @pytest.mark.parametrize(
@@ -345,6 +419,34 @@ def test_logout_ends_the_session_here_and_at_the_provider(front: Front) -> None:
     assert said["post_logout_redirect_uri"] == ["http://shop.example.com/"]
     assert browser.sessions == [] and browser.get("/", ("accept", "*/*")).status == 401
     assert front.origin.take().messages == []
+
+
+def test_logout_revokes_the_refresh_token_once_and_does_not_wait(front: Front) -> None:
+    provider = front.provider
+    (browser, other), before = (front.browser(), front.browser()), len(provider.revoked)
+    for one in (browser, other):
+        one.log_in(provider)
+    kept = dict(browser.cookies)
+    for _ in range(3):  # a copy of the cookies
+        browser.cookies = dict(kept)
+        assert browser.get("/logout", ("sec-fetch-site", "none")).status == 302
+    provider.delay = 1.0
+    began = time.monotonic()
+    assert other.get("/logout", ("sec-fetch-site", "none")).status == 302
+    assert time.monotonic() - began < 1.0
+    end = time.monotonic() + 10
+    while len(provider.revoked) < before + 2:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    assert len(provider.revoked) == before + 2
+    for form in provider.revoked[before:]:
+        assert form["token"] in provider.refresh_tokens
+        assert form["token_type_hint"] == "refresh_token"
+    assert front.browser().get("/logout", ("sec-fetch-site", "none")).status == 302
+    assert len(provider.revoked) == before + 2, "without a session nothing is sent"
+    page = front.run.get(front.run.admin, "/metrics")[1]
+    family = 'edgefast_oidc_token_requests_total{policy="default/login",kind='
+    assert family + '"logout",result="ok"}' in page and family + '"login",result="ok"}' in page
 
 
 def test_a_session_outlives_its_provider(front: Front) -> None:
