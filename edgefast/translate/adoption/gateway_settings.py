@@ -246,7 +246,7 @@ class GatewayEditor:
 
 
 def _decides(one: _Client) -> bool:
-    """Tell whether a policy decides access: client certificates, or who may say what a client's address is."""
+    """Tell whether a policy decides access: client certificates, or trust in client addresses."""
     client = one.client
     return bool(
         client.validation is not None
