@@ -174,7 +174,7 @@ def convert(
 def _convert_envoy_gateway(
     paths: tuple[Path, ...], config: Path | None, folder: Path | None
 ) -> int:
-    """Write the objects of edgefast that `--adopt` serves; return 1 if a part of them is closed or there are none."""
+    """Write the objects of edgefast that `--adopt` serves; return 1 if a part of them is closed, or without an object."""
     plain = read_inputs(paths, config)
     inputs = read_inputs(paths, config, adopt=True)
     refuse_unparsed(inputs.unparsed)

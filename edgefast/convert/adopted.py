@@ -30,7 +30,7 @@ __all__ = ["AdoptedConversion", "convert_adopted"]
 _CLUSTER = "cluster.yaml"
 #: What follows the name of a policy or Gateway in the name of a made object.
 _SUFFIXES = {"RateLimitFilter": "limits", "EdgeProxy": "proxy"}
-#: Fields of a policy that say nothing by themselves.
+#: Fields of a policy that are no settings.
 _BARE = {"targetRefs", "mergeType"}
 _Name = tuple[str, str, str]
 

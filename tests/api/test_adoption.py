@@ -1,4 +1,4 @@
-"""What `--adopt` does with each field of Envoy Gateway's kinds is what the table of the page says."""
+"""Effects of `--adopt` on each field of Envoy Gateway's kinds, as the table of the page lists them."""
 
 from __future__ import annotations
 

@@ -152,6 +152,71 @@ def test_a_listener_with_its_own_client_addresses_is_closed(tmp_path: Path) -> N
     assert alone.ir.fleets[0].listeners[0].http.client_address.trusted_hops == 1
 
 
+CLIENTS = {"tls": {"clientValidation": {"caCertificateRefs": [{"name": "authority"}]}}}
+LENIENT = {"tls": {"clientValidation": {**CLIENTS["tls"]["clientValidation"], "optional": True}}}
+
+
+def secure(name: str, **ports: int) -> dict[str, Any]:
+    made = gateway(name)
+    certificate = {"certificateRefs": [{"name": "server"}]}
+    made["spec"]["listeners"] = [
+        {"name": one, "port": port, "protocol": "HTTPS", "tls": certificate}
+        for one, port in ports.items()
+    ]
+    return made
+
+
+def adopted_gateway(made: Translation) -> Any:
+    return made.memo.adoption.snapshot.gateways["default", "one"].spec
+
+
+def test_client_certificates_of_a_gateway_are_for_all_ports(tmp_path: Path) -> None:
+    whole, part = (
+        {"kind": "Gateway", "name": "one", **more} for more in ({}, {"sectionName": "b"})
+    )
+    strict = foreign("ClientTrafficPolicy", "a", whole, **CLIENTS)
+    lenient = foreign("ClientTrafficPolicy", "b", part, **LENIENT)
+    spec = adopted_gateway(serve(tmp_path, secure("one", a=8443, b=9443), strict, lenient))
+    assert spec.tls.frontend.default.validation.ca_certificate_refs[0].name == "authority"
+    (port,) = spec.tls.frontend.per_port
+    assert (port.port, port.tls.validation) == (9443, None)
+    assert spec.listeners[1].tls.options == {
+        "gateway.edge.io/client-ca": "default/authority",
+        "gateway.edge.io/client-certificate": "Optional",
+    }
+
+
+def test_listeners_of_one_port_with_other_client_certificates_are_closed(tmp_path: Path) -> None:
+    target = {"kind": "Gateway", "name": "one", "sectionName": "a"}
+    two = secure("one", a=8443, b=8443)
+    for listener in two["spec"]["listeners"]:
+        listener["hostname"] = f"{listener['name']}.example"
+    made = serve(tmp_path, two, foreign("ClientTrafficPolicy", "a", target, **CLIENTS))
+    (policy,) = made.memo.adoption.closing
+    assert policy.access_policies == ("tls.clientValidation",)
+    assert [(one.name, one.section) for one, _ in policy.targets] == [("one", "a")]
+
+
+def test_a_tls_listener_without_http_is_refused(tmp_path: Path) -> None:
+    target = {"kind": "Gateway", "name": "one"}
+    one = secure("one", a=8443)
+    one["spec"]["listeners"][0]["protocol"] = "TLS"
+    one["spec"]["listeners"][0]["tls"]["mode"] = "Terminate"
+    made = serve(tmp_path, one, foreign("ClientTrafficPolicy", "a", target, **CLIENTS))
+    assert "spec.listeners[0].tls.options[gateway.edge.io/client-ca]" in texts(made)
+    assert not made.ir.fleets[0].listeners
+
+
+def test_a_listener_set_has_no_option_of_its_gateway(tmp_path: Path) -> None:
+    target = {"kind": "Gateway", "name": "one"}
+    listener = {"name": "a", "port": 9443, "protocol": "HTTPS"}
+    listeners = make("ListenerSet", "more", {"parentRef": {"name": "one"}, "listeners": [listener]})
+    objects = secure("one", a=8443), listeners
+    made = serve(tmp_path, *objects, foreign("ClientTrafficPolicy", "a", target, **LENIENT))
+    (policy,) = made.memo.adoption.closing
+    assert [(one.kind, one.name) for one, _ in policy.targets] == [("ListenerSet", "more")]
+
+
 def test_one_name_in_both_groups_closes_the_second(tmp_path: Path) -> None:
     rules = {"authorization": {"defaultAction": "Allow"}}
     theirs = foreign("SecurityPolicy", "a", {"kind": "HTTPRoute", "name": "web"}, **rules)

@@ -98,7 +98,8 @@ class GatewayEditor:
             message = f"targets of kind {target.kind} are not supported (supported: Gateway)"
             self._warn(one, path, message, "target the Gateway")
             if _decides(one):
-                self._close(one, target.kind, (namespace, target.name), target.section)
+                for name in select_names(target, namespace, self._snapshot):
+                    self._close(one, target.kind, (namespace, name), target.section)
             return
         for name in select_names(target, namespace, self._snapshot):
             gateway = self._snapshot.gateways.get((namespace, name))
@@ -132,32 +133,40 @@ class GatewayEditor:
         wanted: dict[int, dict[str, FrontendTLSValidation | None]] = {}
         for listener in gateway.spec.listeners:
             one = clients.get(listener.name) or clients.get("")
-            if one is None or listener.protocol != "HTTPS" or listener.tls is None:
+            if one is not None and listener.tls is not None and _terminates(listener):
+                listeners.append(_with_options(listener, listener.tls, one))
+            else:
                 listeners.append(listener)
-                if listener.protocol == "HTTPS":
-                    wanted.setdefault(listener.port, {})[listener.name] = None
-                continue
-            listeners.append(_with_options(listener, listener.tls, one))
-            validation = one.client.validation
-            assert validation is None or isinstance(validation, FrontendTLSValidation)
-            wanted.setdefault(listener.port, {})[listener.name] = validation
+            if listener.protocol == "HTTPS":
+                there = wanted.setdefault(listener.port, {})
+                there[listener.name] = _validation(one)
         spec = msgspec.structs.replace(gateway.spec, listeners=tuple(listeners))
-        ports: dict[int, FrontendTLSValidation] = {}
+        whole = _validation(clients.get(""))
         own = spec.tls.frontend if spec.tls is not None else None
+        ports: dict[int, FrontendTLSValidation | None] = {}
         for port, named in wanted.items():
             values = [*named.values()]
-            first = values[0]
-            if own is None and all(value == first for value in values):
-                if first is not None:
-                    ports[port] = first
+            if own is None and all(value == values[0] for value in values):
+                if values[0] != whole:
+                    ports[port] = values[0]
                 continue
             for name, value in named.items():
                 one = clients.get(name) or clients.get("")
                 if value is not None and one is not None:
                     self._close(one, "Gateway", _key(gateway), name, "tls.clientValidation")
-        if ports:
-            spec = msgspec.structs.replace(spec, tls=_with_frontend(spec.tls, ports))
+        if own is None and (ports or whole is not None):
+            spec = msgspec.structs.replace(spec, tls=_with_frontend(spec.tls, whole, ports))
+        self._close_sets(gateway, clients.get(""))
         return msgspec.structs.replace(gateway, spec=spec)
+
+    def _close_sets(self, gateway: Gateway, one: _Client | None) -> None:
+        """Close ListenerSets of a Gateway whose policy has an option for client certificates: their listeners do not have it."""
+        if one is None or _CLIENT_CA not in one.client.options:
+            return
+        for key, found in self._snapshot.listener_sets.items():
+            ref = found.spec.parent_ref
+            if (ref.namespace or key[0], ref.name) == _key(gateway):
+                self._close(one, "ListenerSet", key, "", "tls.clientValidation.optional")
 
     def _edit_proxy(self, gateway: Gateway, clients: dict[str, _Client]) -> Gateway:
         names = [one.name for one in gateway.spec.listeners]
@@ -246,7 +255,7 @@ class GatewayEditor:
 
 
 def _decides(one: _Client) -> bool:
-    """Tell whether a policy decides access: client certificates, or who may say what a client's address is."""
+    """Tell whether a policy decides access: client certificates, or trust in client addresses."""
     client = one.client
     return bool(
         client.validation is not None
@@ -268,21 +277,39 @@ def _ref(proxy: EdgeProxy) -> ObjectRef:
     return ObjectRef("EdgeProxy", proxy.metadata.namespace, proxy.metadata.name, EDGE_GROUP)
 
 
+def _terminates(listener: Listener) -> bool:
+    return listener.protocol in ("HTTPS", "TLS") and (
+        listener.tls is not None and listener.tls.mode == "Terminate"
+    )
+
+
+def _validation(one: _Client | None) -> FrontendTLSValidation | None:
+    found = one.client.validation if one is not None else None
+    assert found is None or isinstance(found, FrontendTLSValidation)
+    return found
+
+
 def _with_options(listener: Listener, tls: ListenerTLSConfig, one: _Client) -> Listener:
     options = dict(one.client.options)
+    validation = _validation(one)
+    if validation is not None and listener.protocol != "HTTPS":
+        # A listener without HTTP cannot check client certificates: this option refuses it.
+        options[_CLIENT_CA] = validation.ca_certificate_refs[0].name
     if "/" not in options.get(_CLIENT_CA, "/"):
         options[_CLIENT_CA] = f"{one.proxy.metadata.namespace}/{options[_CLIENT_CA]}"
-    merged = msgspec.structs.replace(tls, options={**options, **tls.options})
+    merged = msgspec.structs.replace(tls, options={**tls.options, **options})
     return msgspec.structs.replace(listener, tls=merged)
 
 
 def _with_frontend(
-    tls: GatewayTLSConfig | None, ports: dict[int, FrontendTLSValidation]
+    tls: GatewayTLSConfig | None,
+    default: FrontendTLSValidation | None,
+    ports: dict[int, FrontendTLSValidation | None],
 ) -> GatewayTLSConfig:
     per_port = tuple(
         TLSPortConfig(port=port, tls=TLSConfig(validation=one)) for port, one in ports.items()
     )
-    frontend = FrontendTLSConfig(default=TLSConfig(), per_port=per_port)
+    frontend = FrontendTLSConfig(default=TLSConfig(validation=default), per_port=per_port)
     return msgspec.structs.replace(tls or GatewayTLSConfig(), frontend=frontend)
 
 

@@ -60,6 +60,26 @@ def test_policies_that_are_not_applied_are_told_everywhere(start: Start, tmp_pat
     assert run.stop() == 0
 
 
+def test_policies_of_envoy_gateway_are_served(start: Start, tmp_path: Path) -> None:
+    port = free_port()
+    foreign = gateway_class()
+    foreign["spec"]["controllerName"] = "gateway.envoyproxy.io/gatewayclass-controller"
+    save(tmp_path / "a.yaml", foreign, gateway(port), route("v1"))
+    denied = policy("web", authorization={"defaultAction": "Deny"})
+    denied |= {"apiVersion": "gateway.envoyproxy.io/v1alpha1", "kind": "SecurityPolicy"}
+    save(tmp_path / "policy.yaml", denied)
+    run = start("-f", str(tmp_path), "--workers", "1", "--adopt")
+    run.wait_ready()
+    assert status_of(port) == 403
+    denied["spec"]["authorization"]["defaultAction"] = "Allow"
+    save(tmp_path / "policy.yaml", denied)
+    run.until(lambda: status_of(port) not in (403, 500), "the new policy")
+    denied["spec"]["csrf"] = {}
+    save(tmp_path / "policy.yaml", denied)
+    run.until(lambda: status_of(port) == 500, "the field without a counterpart")
+    assert run.stop() == 0
+
+
 def test_connections_and_datagrams_of_adopted_files_are_passed_on(
     start: Start, tmp_path: Path
 ) -> None:

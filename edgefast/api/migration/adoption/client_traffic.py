@@ -105,7 +105,7 @@ class _Reader:
         self.notes.append(Note(path, message, hint, "closes" if closes else "named"))
 
     def _tell(self, path: Path) -> None:
-        """Name a field that nobody read, by the row of the table for it or for what is above it."""
+        """Name a field that remains, by the row of the table for it or for what is above it."""
         for end in range(len(path), 0, -1):
             name = ".".join(map(str, path[:end]))
             one = CLIENT_FIELDS.get(name)

@@ -1,6 +1,6 @@
 """Effects: what `--adopt` does with each field of Envoy Gateway's kinds.
 
-In: kind, field path and mapping, as in the tables of field mappings. Out: the effect in words.
+In: kind, field path and mapping, as in the tables of field mappings. Out: the effect as text.
 Must never: differ from what the readers beside this file do; a test compares them.
 """
 
@@ -22,7 +22,7 @@ _WORDS = {"served": "served", "named": "named, not applied", "closes": "closes i
 
 
 def describe_effect(kind: str, field: str, mapping: FieldMapping) -> str:
-    """Return the effect of a field in words."""
+    """Return the effect of a field as text."""
     return _WORDS[_effect_of(kind, field, mapping)]
 
 

@@ -1,6 +1,6 @@
 """Envoy proxy: an EnvoyProxy of Envoy Gateway as an EdgeProxy.
 
-In: a plain document. Out: an AdoptedDocument. What concerns Envoy itself is named.
+In: a plain document. Out: an AdoptedDocument. Notes name the fields of Envoy itself.
 Must never: pass over a field that is not in the table.
 """
 

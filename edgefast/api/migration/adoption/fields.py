@@ -1,4 +1,4 @@
-"""Fields: reads a plain document field by field, so that what nobody read is left over.
+"""Fields: reads a plain document field by field, so that unread fields are left over.
 
 In: the `spec` of a document. Out: values by path, and the paths of the values that remain.
 Must never: change the document that it was given.
@@ -35,7 +35,7 @@ class Fields:
         return holder.pop(names[-1], None) if isinstance(holder, dict) else None
 
     def left(self) -> Iterator[Path]:
-        """Give the paths of the values that nobody took, some of very many."""
+        """Give the paths of the remaining values, some of very many."""
         found = _leaves(self.rest, (), 0)
         yield from (path for _, path in zip(range(_MOST), found, strict=False))
 

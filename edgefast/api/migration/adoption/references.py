@@ -1,6 +1,6 @@
 """References: objects of Envoy Gateway that other objects name, by the names of edgefast's kinds.
 
-In: any plain document. Out: the same document, changed in place: a reference to a Backend or HTTPRouteFilter of
+In: any plain document. Out: the same document, changed in place: a reference to a Backend, HTTPRouteFilter or policy of
 gateway.envoyproxy.io names the kind of gateway.edge.io that it is read as. edgefast/translate/adoption replaces references to an
 EnvoyProxy, because one that is in no file is ignored.
 Must never: change a reference to another kind.
@@ -24,7 +24,8 @@ ADOPTED_KINDS = {
     "HTTPRouteFilter": "HTTPRouteFilter",
     "SecurityPolicy": "SecurityPolicy",
 }
-_RENAMED = ("Backend", "HTTPRouteFilter")
+#: The policies are those of ReferenceGrants.
+_RENAMED = ("Backend", "BackendTrafficPolicy", "HTTPRouteFilter", "SecurityPolicy")
 #: Levels of a document that are looked into; the decoder reads no more.
 _DEEPEST = 64
 
