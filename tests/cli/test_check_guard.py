@@ -65,7 +65,7 @@ def test_what_is_sound_is_nothing_to_tell(tmp_path: Path) -> None:
             POLICY.replace("authorization:", "extAuth: {http: {backendRef: {name: auth, namespace: far, port: 80}}}\n  authorization:"),
             "spec.extAuth.http.backendRef: RefNotPermitted no ReferenceGrant in namespace far allows SecurityPolicies of namespace default",
         ),
-        (POLICY.replace("kind: Gateway,", "kind: TLSRoute,"), "it is not supported"),
+        (POLICY.replace("kind: Gateway,", "kind: GatewayClass,"), "NotSupported"),
     ],
 )  # fmt: skip
 def test_what_leads_nowhere_fails_the_check(tmp_path: Path, wrong: str, told: str) -> None:
