@@ -35,7 +35,9 @@ cdef size_t copy_head(Routed *at, ef_request *request, HeaderNames without, byte
     cdef size_t before = <size_t>(<char *>&head.spans[0] - <char *>head)
     cdef size_t first = PyBytes_GET_SIZE(cookies), more = PyBytes_GET_SIZE(lines), count = PyBytes_GET_SIZE(spans) // sizeof(ef_span)
     cdef size_t total = head.n_spans + at.hidden, room = before + (total + count + 1) * sizeof(ef_span)
-    cdef size_t length = head.head_len + first + more, size = room + length + at.path_len, n = 0, shown, i
+    cdef bint apart = at.query != NULL and not old <= at.query < old + head.head_len  # another owner may release it
+    cdef size_t length = head.head_len + first + more, n = 0, shown, i
+    cdef size_t size = room + length + at.path_len + (at.query_len if apart else 0)
     cdef uint8_t *text
     memory[0] = malloc(size)
     if memory[0] == NULL:
@@ -47,6 +49,8 @@ cdef size_t copy_head(Routed *at, ef_request *request, HeaderNames without, byte
     memcpy(text + head.head_len, PyBytes_AS_STRING(cookies), first)
     memcpy(text + head.head_len + first, PyBytes_AS_STRING(lines), more)
     memcpy(text + length, at.path, at.path_len)
+    if apart:
+        memcpy(text + length + at.path_len, at.query, at.query_len)
     for i in range(head.n_spans):
         span = &head.spans[i]
         if without is None or not without.covers(old + span.name_off, span.name_len):
@@ -77,7 +81,9 @@ cdef size_t copy_head(Routed *at, ef_request *request, HeaderNames without, byte
     copy.head_len = <uint32_t>length
     if request.path == at.path:
         request.path = text + length
-    if at.query != NULL and old <= at.query < old + head.head_len:  # else it is not the client's
+    if apart:
+        at.query = text + length + at.path_len
+    elif at.query != NULL:
         at.query = text + (at.query - old)
     at.path = text + length
     at.base, at.head = text, copy

@@ -20,7 +20,7 @@ cdef class Logins(Authenticator):
     cdef ProofResult admit(self, RuleAuthFlow flow, LivePolicy policy, object outcome) except *
     cdef int answer(self, RuleAuthFlow flow, LivePolicy policy, object reply) except -1
     cdef bint is_own_cookie(self, const uint8_t *name, size_t n) noexcept
-    cdef bytes other_cookies(self, Routed *at, bint *found)
+    cdef bytes other_cookies(self, Exchange ex, Routed *at, bint *found)
     cdef int strip(self, RuleAuthFlow flow) except -1
     cdef Tokens tokens_of(self, RuleAuthFlow flow)
     cdef int admit_token(self, RuleAuthFlow flow, bytes token) except -1

@@ -23,6 +23,17 @@ cdef inline bint is_ows(uint8_t sign) noexcept:
     return sign == c" " or sign == c"\t"
 
 
+cdef bint drops_cookies(const Routed *at, Exchange ex) noexcept:
+    """A line of cookies goes no further, because Connection names it (RFC 9110 7.6.1)."""
+    cdef const ef_span *span
+    cdef uint16_t i
+    for i in range(at.head.n_spans):
+        span = &at.head.spans[i]
+        if span.flags & ex.settings.drop_flags and _COOKIE.covers(at.base + span.name_off, span.name_len):
+            return True
+    return False
+
+
 cdef bytes login_page(str location):
     """A page that goes on by itself. Cookies with SameSite=Strict are sent from here on, but not along redirects from another site."""
     return b'<!doctype html><meta http-equiv="refresh" content="0;url=%b"><title>Signed in</title>\n' % escape_html(location).encode()
@@ -63,7 +74,7 @@ cdef class Logins(Authenticator):
         cdef size_t n = 0
         cdef uint64_t place = 0
         cdef bytes name = <bytes>PyList_GET_ITEM(self.names, 0), sealed
-        if self.is_own_path(at):
+        if self.is_own_path(at) or drops_cookies(at, ex):
             return None
         memset(&request, 0, sizeof(request))
         request.base, request.spans, request.n_spans = at.base, &at.head.spans[0], at.head.n_spans
@@ -103,7 +114,8 @@ cdef class Logins(Authenticator):
         cdef uint16_t i
         if known is None or not known.admits or ex.filter_lines is not None or at.given:
             return False
-        others = self.other_cookies(at, &found)
+        others = self.other_cookies(ex, at, &found)
+        note_token(ex, known.outcome, policy)
         if others or known.lines:
             copy_head(at, request, _COOKIE, others, known.lines, known.spans, memory)
         else:
@@ -111,7 +123,6 @@ cdef class Logins(Authenticator):
                 span = &at.head.spans[i]
                 if _COOKIE.covers(at.base + span.name_off, span.name_len):
                     span.flags |= EF_SPAN_HOP
-        note_token(ex, known.outcome, policy)
         return True
 
     cdef ProofResult authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:
@@ -237,7 +248,7 @@ cdef class Logins(Authenticator):
                 return True
         return False
 
-    cdef bytes other_cookies(self, Routed *at, bint *found):
+    cdef bytes other_cookies(self, Exchange ex, Routed *at, bint *found):
         """A line "cookie: value" CRLF with all cookies that are not this client's, b"": none is there; `found`: one is this client's."""
         cdef const ef_span *span
         cdef const uint8_t *piece
@@ -259,7 +270,7 @@ cdef class Logins(Authenticator):
         memcpy(text, <const char *>b"cookie: ", n)
         for i in range(at.head.n_spans):
             span = &at.head.spans[i]
-            if not _COOKIE.covers(at.base + span.name_off, span.name_len):
+            if span.flags & ex.settings.drop_flags or not _COOKIE.covers(at.base + span.name_off, span.name_len):
                 continue
             piece, end = at.base + span.val_off, at.base + span.val_off + span.val_len
             while piece < end:
@@ -293,7 +304,7 @@ cdef class Logins(Authenticator):
     cdef int strip(self, RuleAuthFlow flow) except -1:
         """One line with all other cookies is in the place of those that hold one of these."""
         cdef bint found = False
-        cdef bytes others = self.other_cookies(&flow.at, &found)
+        cdef bytes others = self.other_cookies(flow.ex, &flow.at, &found)
         if found:
             drop_lines(flow, _COOKIE)
             drop_filter_lines(flow, _COOKIE)

@@ -59,9 +59,9 @@ cdef class Tokens(Authenticator):
         known = self.cache.look(self.cache_id, token, n, self.clock())
         if known is None or not known.admits or (known.lines and (ex.filter_lines is not None or at.given)):
             return False
+        note_token(ex, known.outcome, policy)
         if known.lines:
             copy_head(at, request, None, b"", known.lines, known.spans, memory)
-        note_token(ex, known.outcome, policy)
         return True
 
     cdef ProofResult authenticate(self, RuleAuthFlow flow, LivePolicy policy) except *:

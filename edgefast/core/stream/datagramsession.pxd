@@ -26,6 +26,7 @@ cdef class DatagramSession(Watched):
 
     cdef bint connect(self, uint64_t tried) except -1
     cdef bint stands(self) except -1
+    cdef bint admitted(self) except -1
     cdef bint move(self) except -1
     cdef int disconnect(self) except -1
     cdef int on_refused(self) except -1

@@ -38,10 +38,10 @@ cdef class DatagramSession(Watched):
 
     cdef bint stands(self) except -1:
         """Whether the tables would still give it its backend: its listener has the port, its rule, or the one in its place, the share, and
-        policies admit it."""
+        policies admit it. If they do not admit it, the session has ended."""
         cdef StreamRule rule
         cdef StreamShare share
-        if self.listener is not self.owner.port.only or not self.endpoint.is_regular():
+        if self.listener is not self.owner.port.only:
             return False
         rule = self.listener.find(None)
         if rule is not self.rule:
@@ -51,11 +51,24 @@ cdef class DatagramSession(Watched):
             self.rule = rule
             self.share = share
             self.admitted_at = 0
-        if rule.policies is not None and self.admitted_at != self.owner.engine.tables.policy_epoch:
-            if rule.policies.refuses(&self.client, None, None, False) is not None:
-                return False
+        return self.admitted() and self.endpoint.is_regular()
+
+    cdef bint admitted(self) except -1:
+        """Ask the policies again that have changed; False: they refuse the client, and the session has ended."""
+        cdef StreamRule rule = self.rule
+        cdef bytes refusal = None
+        if self.admitted_at == self.owner.engine.tables.policy_epoch or (rule.policies is None and rule.traffic is None):
+            return True
+        if rule.policies is not None:
+            refusal = rule.policies.refuses(&self.client, None, None, False)
+        if refusal is None:
+            refusal = rule.closed()
+        if refusal is None:
             self.admitted_at = self.owner.engine.tables.policy_epoch
-        return True
+            return True
+        self.refusal = refusal
+        self.end(PE_DENIED)
+        return False
 
     cdef int give(self, int first, int n) except -1:
         """Pass datagrams of the batch on."""
@@ -126,9 +139,13 @@ cdef class DatagramSession(Watched):
         cdef DatagramPort owner = self.owner
         cdef Engine engine = owner.engine
         cdef ef_udp_batch *batch = owner.batch
-        cdef int n = ef_udp_take(self.fd, batch, DATAGRAM_ANSWERS, 0), most, sent
+        cdef bint stands = self.stands()
+        cdef int n, most, sent
         cdef int64_t now = self.reactor.wheel.now, due
         cdef size_t total = 0
+        if self.why != PE_NONE:  # policies refuse its client by now
+            return 0
+        n = ef_udp_take(self.fd, batch, DATAGRAM_ANSWERS, 0)
         if n < 0:
             if errno == EAGAIN or errno == EINTR:
                 return 0
@@ -149,14 +166,14 @@ cdef class DatagramSession(Watched):
         self.awaited -= min(self.awaited, <uint64_t>n)
         if self.left:
             return self.end(PE_DRAINED) if owner.stopped and self.awaited == 0 else 0
-        if not self.proven or not self.stands():
+        if not self.proven or not stands:
             return 0
         due = self.spoke + DATAGRAM_SILENCES * self.listener.session_timeout
         return self.reactor.wheel.arm(self, min(now + self.listener.session_timeout, due))
 
     cdef int leave(self) except -1:
         """Its client sends nothing over it any more; what it waits for may still come."""
-        if self.left:
+        if self.left or self.why != PE_NONE:
             return 0
         self.left = True
         self.listener.seats.give_up(self)

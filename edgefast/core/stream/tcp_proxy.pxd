@@ -114,7 +114,7 @@ cdef class TcpProxy(Timer):
 
     cdef int begin(self) except -1
     cdef ssize_t on_preamble(self, const uint8_t *data, size_t n) except -1
-    cdef bint admit(self) except -1
+    cdef bint admit(self, bint counts=*) except -1
     cdef int enter(self) except -1
     cdef int refuse(self, TcpProxyEnd why) except -1
     cdef int connect(self) except -1

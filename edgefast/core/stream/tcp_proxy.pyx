@@ -71,14 +71,14 @@ cdef class TcpProxy(Timer):
         self.enter()
         return 0 if length == PREAMBLE_ABSENT else length
 
-    cdef bint admit(self) except -1:
-        """Ask the policies of the rule; False: they refuse the connection."""
-        if self.rule is None:
-            self.rule = self.listener.find(self.sni)
+    cdef bint admit(self, bint counts=True) except -1:
+        """Ask the policies of the rule; False: they refuse the connection. The rule is the one of now: a handshake may have begun before it.
+        `counts`: the connection has not been counted yet."""
+        self.rule = self.listener.find(self.sni)
         if self.rule is None or (self.rule.policies is None and self.rule.traffic is None):
             return True
         if self.rule.policies is not None:
-            self.refusal = self.rule.policies.refuses(&self.client, self.sni, self.down.connection.wire, True)
+            self.refusal = self.rule.policies.refuses(&self.client, self.sni, self.down.connection.wire, counts)
         if self.refusal is None:
             self.refusal = self.rule.closed()
         if self.refusal is None:
@@ -131,8 +131,7 @@ cdef class TcpProxy(Timer):
 
     cdef int choose_again(self) except -1:
         """The table is another one by now: its rule says who is asked, and the time goes on."""
-        self.rule = None
-        if not self.admit():
+        if not self.admit(False):
             return 0
         if self.rule is None:
             return self.refuse(PE_NO_ROUTE)

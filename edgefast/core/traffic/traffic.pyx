@@ -83,6 +83,7 @@ cdef class Traffic:
         cdef Policy policy
         self.closed = None
         self.session_bound = False
+        self.balance = BY_LOAD
         self.fault = self.overrides = self.compression = self.bandwidth = self.hash = self.session = self.outlier = self.breaker = self.check = None
         for policy in self.policies:
             if policy.status or policy.traffic is None:

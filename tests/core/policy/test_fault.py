@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from core.backend import make_response
 from core.client import make_request
-from core.fleets import encode
+from core.fleets import encode, make_cluster, make_fleet, make_host, make_listener, make_rule
+from core.policy.authenticators import make_keys
 from core.policy.policies import NAME, TRAFFIC, access, serve
 from core.world import World
 from edgefast import ir
@@ -132,3 +134,25 @@ async def test_which_of_several_holds(world: World) -> None:
     unit = faulty(TRAFFIC, status=500, abort_share=ALL)
     assert world.send([make_resource("policy", TRAFFIC, encode(unit))], [], "v") == []
     assert (await client.ask(make_request())).status == 500
+
+
+async def test_a_request_that_waits_owns_its_query(world: World) -> None:
+    """A key was removed from it: these bytes belonged to the check of the key, which is over."""
+    seen: list[bytes] = []
+    backend = await world.backend(lambda call: seen.append(call.message.target) or make_response())
+    keys = make_keys("param:key", sanitize=True)
+    rule = make_rule(policies=(keys.name,), traffic=(TRAFFIC,))
+    fleet = make_fleet(
+        make_listener(),
+        make_host(rule),
+        make_cluster(backend.port),
+        keys,
+        faulty(delay=60, delay_share=ALL),
+    )
+    client = await world.client_of(fleet)
+    query = "a" * 56 + "=1&{}b=2"
+    asked = world.loop.create_task(client.ask(make_request("/x?" + query.format("key=k-alice&"))))
+    await world.until(lambda: world.engine.dump()["delayed"] == 1)
+    others = [bytes([65 + at % 20]) * size for at in range(2000) for size in (55, 60, 63, 65)]
+    assert (await asked).status == 200 and others
+    assert seen == [b"/x?" + query.format("").encode()]

@@ -78,6 +78,24 @@ def nameless(site: Site) -> bytes:
     return out.read()
 
 
+async def test_a_policy_that_comes_during_a_handshake_decides(world: World, site: Site) -> None:
+    place = await Place(echo).start()
+    world.keep(place)
+    listener = stream_listener(protocol="TLS", tls=TLS)
+    world.apply(stream_fleet(listener, stream_route(), one_cluster(place.port)))
+    port = await world.listen(PORT, site.choose)
+    client, talk = await connect(world, port), Talk(site, "a.test")
+    await client.send(talk.hello())
+    flight = await client.reader.read(65536)
+    deny = ir.PolicyUnit(name=UNIT, authorization=ir.Authorization(rules=(), allow=False))
+    route = stream_route(policies=(UNIT,))
+    world.apply(stream_fleet(listener, route, one_cluster(place.port), deny))
+    await client.send(talk.finish(flight))
+    await world.until(lambda: world.counters["stream_refused_policy"] == 1)
+    assert place.count == 0
+    client.close()
+
+
 @pytest.mark.parametrize(
     ("names", "allow", "admitted"),
     [

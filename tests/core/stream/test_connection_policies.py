@@ -225,3 +225,35 @@ async def test_an_edit_ends_the_session_of_a_client_that_is_denied_now(world: Wo
     sock.send(b"4")
     await world.until(lambda: world.counters["stream_refused_policy"] == 1)
     assert [data for data, _ in there.got] == [b"1", b"2", b"3"]
+
+
+async def test_a_client_that_is_denied_now_gets_no_more_answers(world: World) -> None:
+    there = await datagrams.backend(world)
+    settings = (stream_listener(protocol="UDP"), stream_route(policies=(UNIT,)))
+    world.apply(stream_fleet(*settings, one_cluster(there.port), unit(rule(True, "127.0.0.0/8"))))
+    sock = datagrams.client(world, await world.listen_datagrams())
+    await datagrams.converse(world, sock)
+    session = there.got[-1][1]
+    world.apply(stream_fleet(*settings, one_cluster(there.port), unit()))
+    there.transport.sendto(b"push", session)
+    await world.until(lambda: any(one["end"] == "policy_denied" for one in world.lines()))
+    with pytest.raises(BlockingIOError):
+        sock.recv(100)
+    (line,) = (one for one in world.lines() if one["end"] == "policy_denied")
+    assert line["policy"] == UNIT and line["datagrams_received"] == 2
+
+
+async def test_a_broken_traffic_unit_ends_udp_sessions(world: World) -> None:
+    name = "traffic/ns/t"
+    policy = ir.HashPolicy(source=True)
+    hashed = ir.Traffic(load_balancer=ir.LoadBalancer(type="hash", hash=policy))
+    there = await datagrams.backend(world)
+    settings = (stream_listener(protocol="UDP"), stream_route(traffic=(name,)))
+    cluster = one_cluster(there.port)
+    world.apply(stream_fleet(*settings, cluster, ir.PolicyUnit(name=name, traffic=hashed)))
+    sock = datagrams.client(world, await world.listen_datagrams())
+    await datagrams.converse(world, sock)
+    world.apply(stream_fleet(*settings, cluster, ir.PolicyUnit(name=name, status=500)))
+    sock.send(b"again")
+    await world.until(lambda: world.counters["stream_refused_policy"] == 1)
+    assert [data for data, _ in there.got] == [b"1", b"2"]
