@@ -59,6 +59,7 @@ from edgefast.api.edge.securitypolicy import (
     AuthorizationOperation,
     AuthorizationPrincipal,
     AuthorizationRule,
+    ClientCertificateNames,
     ExtAuth,
     ExtAuthCache,
     ExtAuthGRPC,
@@ -159,6 +160,9 @@ WRAPS: dict[type, Wrap] = {
     AuthorizationRule: _rule,
     AuthorizationOperation: lambda part: _rule({"action": "Deny", "operation": part}),
     AuthorizationPrincipal: lambda part: _rule({"action": "Deny", "principal": part}),
+    ClientCertificateNames: lambda part: _rule(
+        {"action": "Deny", "principal": {"clientCertificate": part}}
+    ),
     OperationPath: lambda part: _rule({"action": "Deny", "operation": {"path": part}}),
     ExtractFrom: lambda part: _security(
         apiKeyAuth={"credentialRefs": [{"name": "keys"}], "extractFrom": [part]}
@@ -280,6 +284,13 @@ def test_fields_that_are_not_served_yet_are_kept(apiserver: ApiServer) -> None:
                 healthCheck={"active": {"type": "HTTP", "http": {"path": "/"}}},
             ),
             hashed({"type": "SourceIP"}),
+            _security(
+                oidc={
+                    "clientID": "shop",
+                    "clientSecret": {"name": "client"},
+                    "provider": {"issuer": "https://issuer.example.com"},
+                }
+            ),
             treated(
                 bandwidthLimit={
                     "response": {"scope": "Response", "limit": {"value": "1Mi", "unit": "Second"}}
