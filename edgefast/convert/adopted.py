@@ -104,7 +104,7 @@ def _name_made(adoption: Adoption, snapshot: Snapshot) -> Iterator[tuple[_Name, 
     """Yield the public names of made objects; a number follows one that is taken."""
     taken: set[_Name] = set()
     for kind, namespace, name in adoption.origins:
-        base = f"{name.removesuffix(MARK)}-{_SUFFIXES[kind]}"
+        base = f"{name.removesuffix(MARK).removesuffix('.Local')}-{_SUFFIXES[kind]}"
         public, count = base, 1
         while (kind, namespace, public) in taken or snapshot.get(
             ObjectRef(kind, namespace, public, EDGE_GROUP)

@@ -112,6 +112,29 @@ def test_parts_of_limits(where: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("limits", "path"),
+    [
+        ({"local": [1]}, "local"),
+        ({"local": "x"}, "local"),
+        ({"local": {"rules": {}}}, "local.rules"),
+        ({"global": {"rule": []}}, "global.rule"),
+        (
+            {"global": {"rules": [{"limit": {"requests": 3, "unit": "Hour"}}], "extra": 1}},
+            "global.extra",
+        ),
+        ({"type": "Local"}, "type"),
+        ({"type": "Local", "global": {"rules": []}}, "type"),
+        ({"type": ["Local"]}, "type"),
+    ],
+)
+def test_limits_that_cannot_be_read_close(limits: dict[str, Any], path: str) -> None:
+    decoded = decode(document("BackendTrafficPolicy", "rateLimit", limits, ROUTE))
+    errors = [one.path for one in decoded.problems if one.severity == "error"]
+    assert errors == [f"spec.rateLimit.{path}"]
+    assert not decoded.objects and decoded.refused
+
+
+@pytest.mark.parametrize(
     "spec",
     [
         {"targetRefs": [{**ROUTE, "namespace": "other"}]},

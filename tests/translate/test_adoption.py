@@ -49,6 +49,10 @@ def limits(number: int) -> dict[str, Any]:
 WEB = make("Service", "web", {"ports": [{"port": 80}]}, "v1")
 
 
+ROUTE = {"kind": "HTTPRoute", "name": "web"}
+DENIED = {"action": "Deny", "principal": {"clientCIDRs": ["10.0.0.0/8"]}}
+
+
 def read(path: Path, *objects: dict[str, Any]) -> tuple[Snapshot, list[str]]:
     (path / "a.yaml").write_text(yaml.safe_dump_all([WEB, *objects]))
     reading = FileSource([path], adopt=True).read()
@@ -114,6 +118,66 @@ def test_a_policy_of_a_route_replaces_the_limits_of_its_gateway(tmp_path: Path) 
     assert numbers(serve(tmp_path, *objects, quiet)) == set()
     quiet["spec"]["mergeType"] = "StrategicMerge"
     assert numbers(serve(tmp_path, *objects, quiet)) == {5}
+
+
+def test_a_merging_policy_keeps_the_other_kind_of_limit(tmp_path: Path) -> None:
+    whole = {"kind": "Gateway", "name": "one"}
+    shared = {"global": {"rules": [{"limit": {"requests": 5, "unit": "Hour"}}]}}
+    above = foreign("BackendTrafficPolicy", "a", whole, rateLimit=shared)
+    below = foreign("BackendTrafficPolicy", "b", ROUTE, mergeType="StrategicMerge", **limits(7))
+    objects = gateway("one", 8001), route("one"), above, below
+    assert numbers(serve(tmp_path, *objects)) == {5, 7}
+    below["spec"]["rateLimit"]["global"] = {"rules": [{"limit": {"requests": 9, "unit": "Hour"}}]}
+    assert numbers(serve(tmp_path, *objects)) == {7, 9}
+
+
+def test_the_newer_policy_of_a_route_replaces_nothing(tmp_path: Path) -> None:
+    above = foreign("BackendTrafficPolicy", "a", {"kind": "Gateway", "name": "one"}, **limits(5))
+    quiet = {"circuitBreaker": {"maxConnections": 9}}
+    first = foreign("BackendTrafficPolicy", "b", ROUTE, mergeType="StrategicMerge", **quiet)
+    second = foreign("BackendTrafficPolicy", "c", ROUTE, **limits(7))
+    made = serve(tmp_path, gateway("one", 8001), route("one"), above, first, second)
+    assert numbers(made) == {5}
+    assert "BackendTrafficPolicy default/c spec.targetRefs: Conflicted not applied" in texts(made)
+
+
+def test_cors_of_the_newer_policy_is_named(tmp_path: Path) -> None:
+    target = {"kind": "Gateway", "name": "one"}
+    cors = [{"allowOrigins": [f"https://{one}.example"]} for one in "ab"]
+    made = serve(
+        tmp_path,
+        gateway("one", 8001),
+        route("one"),
+        foreign("SecurityPolicy", "a", target, basicAuth={"users": {"name": "users"}}),
+        foreign("SecurityPolicy", "b", target, cors=cors[1]),
+    )
+    rules = [rule for host in made.ir.fleets[0].virtual_hosts for rule in host.rules]
+    assert all(rule.cors is None for rule in rules)
+    assert "SecurityPolicy default/b spec.targetRefs: Conflicted not applied" in texts(made)
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "closed"),
+    [
+        ({"rules": [DENIED]}, {}, True),
+        ({"rules": [DENIED]}, {"rules": [DENIED]}, False),
+        ({}, {"rules": [DENIED]}, False),
+    ],
+)
+def test_a_policy_that_merges_inside_a_field_closes_its_route(
+    tmp_path: Path, above: dict[str, Any], below: dict[str, Any], closed: bool
+) -> None:
+    whole = {"kind": "Gateway", "name": "one"}
+    rules = [{"defaultAction": "Allow", **one} for one in (above, below)]
+    made = serve(
+        tmp_path,
+        gateway("one", 8001),
+        route("one"),
+        foreign("SecurityPolicy", "a", whole, authorization=rules[0]),
+        foreign("SecurityPolicy", "b", ROUTE, mergeType="StrategicMerge", authorization=rules[1]),
+    )
+    assert (500 in statuses(made)["p8001"]) is closed
+    assert ("not merged with authorization of SecurityPolicy default/a" in texts(made)) is closed
 
 
 def test_cors_that_listeners_do_not_share_is_named(tmp_path: Path) -> None:

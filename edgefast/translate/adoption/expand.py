@@ -102,7 +102,7 @@ def _make(snapshot: Snapshot, previous: Adoption | None) -> Adoption:
         snapshot=snapshot,
         made=made,
         removed=tuple(gateways.removed),
-        closing=tuple(gateways.closing),
+        closing=(*routes.closing, *gateways.closing),
         problems=(*routes.problems, *gateways.problems),
         origins={**routes.origins, **gateways.origins},
     )

@@ -117,7 +117,7 @@ class GatewayEditor:
             first = there.setdefault(target.section, one)
             if first is not one:
                 message = f"not applied: {first.ref} has the same target and is older"
-                self._warn(one, path, message, "merge the two policies", "Conflict")
+                self._warn(one, path, message, "merge the two policies", "Conflicted")
 
     # --- one Gateway ---
 

@@ -22,7 +22,12 @@ from edgefast.api.migration.adoption.backend import adopt_backend
 from edgefast.api.migration.adoption.client_traffic import adopt_client_traffic
 from edgefast.api.migration.adoption.envoy_proxy import adopt_envoy_proxy
 from edgefast.api.migration.adoption.fields import Fields
-from edgefast.api.migration.adoption.policy_targets import Targets, read_merge, take_targets
+from edgefast.api.migration.adoption.policy_targets import (
+    Targets,
+    is_merging,
+    read_merge,
+    take_targets,
+)
 from edgefast.api.migration.adoption.references import rename_references
 from edgefast.api.migration.adoption.route_settings import (
     read_cors,
@@ -73,7 +78,7 @@ def _adopt_traffic(raw: dict[str, Any]) -> AdoptedDocument | None:
         return None
     merge, merged = read_merge(fields, targets)
     notes = [*merged]
-    limits: dict[str, Any] | None = None
+    limits: dict[str, dict[str, Any]] = {}
     retry: dict[str, Any] | None = None
     backend_request = ""
     value = fields.take("rateLimit")
@@ -87,17 +92,22 @@ def _adopt_traffic(raw: dict[str, Any]) -> AdoptedDocument | None:
     _drop_upgrades(fields)
     _move_sources(fields)
     notes += _find_misplaced(targets, limits, retry)
-    settings = PlainSettings(limits=limits, retry=retry, backend_request=backend_request)
+    settings = PlainSettings(
+        global_limits=limits.get("global"),
+        local_limits=limits.get("local"),
+        retry=retry,
+        backend_request=backend_request,
+    )
     return _policy(raw, fields, targets, merge, notes, settings)
 
 
 def _find_misplaced(
-    targets: Targets, limits: dict[str, Any] | None, retry: dict[str, Any] | None
+    targets: Targets, limits: dict[str, dict[str, Any]], retry: dict[str, Any] | None
 ) -> list[Note]:
     """Return notes about settings of routes whose targets have no rules for them."""
     notes = []
     backends = targets.kinds.intersection(BACKEND_TARGETS)
-    if limits is not None and backends:
+    if limits and backends:
         message = "a rate limit is for Gateways and routes"
         notes.append(Note(("spec", "rateLimit"), message, "write a policy of the routes", "closes"))
     if retry is not None and targets.kinds.difference(("Gateway", "ListenerSet", "HTTPRoute")):
@@ -145,6 +155,7 @@ def _policy(
         selectors=targets.selectors,
         only_selectors=not refs,
         settings=settings,
+        merges=is_merging(raw),
     )
 
 

@@ -32,7 +32,8 @@ class PlainSettings(msgspec.Struct, frozen=True):
     """Settings of routes as plain data; "" and None for what the policy does not set."""
 
     cors: dict[str, Any] | None = None
-    limits: dict[str, Any] | None = None
+    global_limits: dict[str, Any] | None = None
+    local_limits: dict[str, Any] | None = None
     retry: dict[str, Any] | None = None
     backend_request: str = ""
 
@@ -46,6 +47,7 @@ class AdoptedDocument(msgspec.Struct, frozen=True, kw_only=True):
     #: The targetRefs of `raw` are only there for the rules about kinds of targets.
     only_selectors: bool = False
     settings: PlainSettings = PlainSettings()
+    merges: bool = False  # mergeType of Envoy Gateway is StrategicMerge or JSONMerge
     client: bool = False  # a ClientTrafficPolicy
     targets: tuple[PolicyTarget, ...] = ()  # of a ClientTrafficPolicy
     validation: dict[str, Any] | None = None  # FrontendTLSValidation

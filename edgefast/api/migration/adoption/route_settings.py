@@ -27,6 +27,7 @@ _ALWAYS = ("connect-failure", "refused-stream", "reset", "reset-before-request")
 #: Fields of one limit that are the same here.
 _SAME = ("clientSelectors", "limit")
 _PARTS = {"headers", "sourceCIDR"}
+_LIMIT_PARTS = ("global", "local")
 #: Parts of a limit that close the targets of the policy, and what to do.
 RATE_LIMIT_REFUSED = {
     "cost": "each request counts as one",
@@ -88,36 +89,54 @@ def read_retry(value: object) -> tuple[dict[str, Any] | None, str, list[Note]]:
     return found, timeout if isinstance(timeout, str) else "", notes
 
 
-def read_rate_limit(value: object) -> tuple[dict[str, Any] | None, list[Note]]:
-    """Return the spec of a RateLimitFilter; a note with the effect closes if one of its limits cannot be kept."""
+def read_rate_limit(value: object) -> tuple[dict[str, dict[str, Any]], list[Note]]:
+    """Return the specs of RateLimitFilters, by "global" and "local"; a note with the effect closes if a limit cannot be kept."""
     if not isinstance(value, dict):
-        return None, [Note(_LIMIT, "not an object", effect="closes")]
-    kinds = [name for name in ("global", "local") if value.get(name) is not None]
+        return {}, [Note(_LIMIT, "not an object", effect="closes")]
     notes: list[Note] = [
-        Note((*_LIMIT, str(name)), "not known", effect="closes")
+        Note((*_LIMIT, str(name)), "the field is not known", effect="closes")
         for name in value
-        if name not in ("type", "global", "local")
+        if name not in ("type", *_LIMIT_PARTS)
     ]
-    found: dict[str, Any] = {}
-    for name in kinds:
-        part = value[name]
-        given = part.get("rules") if isinstance(part, dict) else None
-        if given is None or given == []:
-            continue  # no limits
-        path: Path = (*_LIMIT, name, "rules")
-        if not isinstance(given, list) or found:
-            message = "not a list" if not isinstance(given, list) else "beside global limits"
-            hint = "write a policy for each" if found else ""
-            notes.append(Note(path, message, hint, "closes"))
+    kind = value.get("type")
+    if kind is not None and not any(
+        kind == one.capitalize() and value.get(one) for one in _LIMIT_PARTS
+    ):
+        message = "no limits of this type (expected Global with global, Local with local)"
+        notes.append(Note((*_LIMIT, "type"), message, "write the limits", "closes"))
+    found: dict[str, dict[str, Any]] = {}
+    for name in _LIMIT_PARTS:
+        given = _read_rules(value.get(name), (*_LIMIT, name), notes)
+        if not given:
             continue
+        path: Path = (*_LIMIT, name, "rules")
         rules = [
             _read_rule(one, (*path, at), name == "local", notes) for at, one in enumerate(given)
         ]
-        found = {"type": name.capitalize(), name: {"rules": rules}}
+        found[name] = {"type": name.capitalize(), name: {"rules": rules}}
         if name == "local" and _has_default(rules):
             message = "a rule without clientSelectors counts all requests, also those that another rule counts"
             notes.append(Note(path, message, "its limit is the highest of all clients together"))
-    return found or None, notes
+    return found, notes
+
+
+def _read_rules(part: object, path: Path, notes: list[Note]) -> list[Any]:
+    """Return the rules of the part `global` or `local`."""
+    if part is None:
+        return []
+    if not isinstance(part, dict):
+        notes.append(Note(path, "not an object", effect="closes"))
+        return []
+    notes += (
+        Note((*path, str(name)), "the field is not known", "write rules", "closes")
+        for name in part
+        if name != "rules"
+    )
+    given = part.get("rules")
+    if given is not None and not isinstance(given, list):
+        notes.append(Note((*path, "rules"), "not a list", effect="closes"))
+        return []
+    return given or []
 
 
 def _has_default(rules: list[dict[str, Any]]) -> bool:
