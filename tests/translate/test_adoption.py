@@ -281,6 +281,120 @@ def test_a_listener_set_has_no_option_of_its_gateway(tmp_path: Path) -> None:
     assert [(one.kind, one.name) for one, _ in policy.targets] == [("ListenerSet", "more")]
 
 
+def listener_set(*listeners: dict[str, Any]) -> dict[str, Any]:
+    spec = {"parentRef": {"name": "one"}, "listeners": list(listeners)}
+    return make("ListenerSet", "set", spec)
+
+
+def closings(made: Translation) -> list[tuple[str, str, str]]:
+    """Return kind, section and fields of all closed listeners."""
+    return [
+        (target.kind, target.section, policy.access_policies[0])
+        for policy in made.memo.adoption.closing
+        for target, _ in policy.targets
+    ]
+
+
+def test_a_listener_set_has_the_client_certificates_of_its_gateway(tmp_path: Path) -> None:
+    """Listener x has those of the Gateway's policy on the port of a listener without, and on another port."""
+    whole = {"kind": "Gateway", "name": "one"}
+    tls = {"protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "server"}]}}
+    quiet = foreign("ClientTrafficPolicy", "d", {**whole, "sectionName": "a"}, **IDLE)
+    strict = foreign("ClientTrafficPolicy", "c", whole, **CLIENTS)
+    for port in (8443, 9443):
+        more = listener_set({"name": "x", "port": port, "hostname": "x.example", **tls})
+        made = serve(tmp_path, secure("one", a=8443), more, strict, quiet)
+        frontend = adopted_gateway(made).tls.frontend
+        assert frontend.default.validation.ca_certificate_refs[0].name == "authority"
+        assert [one.port for one in frontend.per_port] == ([] if port == 8443 else [8443])
+        assert closings(made) == []
+
+
+def test_a_listener_set_has_the_lowest_version_of_its_gateway(tmp_path: Path) -> None:
+    tls = {"protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "server"}]}}
+    more = listener_set({"name": "x", "port": 9443, **tls})
+    target = {"kind": "Gateway", "name": "one"}
+    policy = foreign("ClientTrafficPolicy", "c", target, tls={"minVersion": "1.3"})
+    made = serve(tmp_path, secure("one", a=8443), more, policy)
+    (listener,) = made.memo.adoption.snapshot.listener_sets["default", "set"].spec.listeners
+    assert listener.tls is not None
+    assert listener.tls.options == {"gateway.edge.io/tls-min-version": "1.3"}
+
+
+HOPS = {"clientIPDetection": {"xForwardedFor": {"numTrustedHops": 1}}}
+IDLE = {"timeout": {"http": {"idleTimeout": "5s"}}}
+PART = {"kind": "Gateway", "name": "one", "sectionName": "p8001"}
+ADDRESS = "clientIPDetection, proxyProtocol"
+
+
+@pytest.mark.parametrize(
+    ("policies", "closed"),
+    [
+        ([(PART, HOPS)], [("Gateway", "p8001", ADDRESS)]),
+        ([({"kind": "Gateway", "name": "one"}, HOPS)], []),
+        (
+            [
+                ({"kind": "Gateway", "name": "one"}, HOPS),
+                ({"kind": "ListenerSet", "name": "set"}, IDLE),
+            ],
+            [("ListenerSet", "x", ADDRESS)],
+        ),
+        (
+            [
+                ({"kind": "Gateway", "name": "one"}, HOPS),
+                ({"kind": "ListenerSet", "name": "set"}, HOPS),
+            ],
+            [],
+        ),
+        (
+            [({"kind": "ListenerSet", "name": "set", "sectionName": "x"}, HOPS)],
+            [("ListenerSet", "x", ADDRESS)],
+        ),
+    ],
+)
+def test_listener_sets_share_client_addresses_or_are_closed(
+    tmp_path: Path,
+    policies: list[tuple[dict[str, Any], dict[str, Any]]],
+    closed: list[tuple[str, str, str]],
+) -> None:
+    made = serve(
+        tmp_path,
+        gateway("one", 8001),
+        listener_set({"name": "x", "port": 8002, "protocol": "HTTP"}),
+        *(
+            foreign("ClientTrafficPolicy", f"c{at}", target, **fields)
+            for at, (target, fields) in enumerate(policies)
+        ),
+    )
+    assert closings(made) == closed
+    told = [one for one in made.problems if "would be those of the Gateway" in one.message]
+    assert len(told) == len(closed) and all(one.severity == "error" and one.hint for one in told)
+
+
+@pytest.mark.parametrize(
+    ("field", "fields"),
+    [
+        (
+            "headers.xForwardedClientCert",
+            {"headers": {"xForwardedClientCert": {"mode": "AlwaysForwardOnly"}}},
+        ),
+        ("headers.withUnderscoresAction", {"headers": {"withUnderscoresAction": "Allow"}}),
+        ("path.escapedSlashesAction", {"path": {"escapedSlashesAction": "KeepUnchanged"}}),
+    ],
+)
+def test_a_listener_with_other_requests_is_closed(
+    tmp_path: Path, field: str, fields: dict[str, Any]
+) -> None:
+    whole = foreign("ClientTrafficPolicy", "a", {"kind": "Gateway", "name": "one"}, **fields)
+    part = foreign("ClientTrafficPolicy", "b", PART, **IDLE)
+    made = serve(tmp_path, gateway("one", 8001, 8002), route("one"), whole, part)
+    assert closings(made) == [("Gateway", "p8001", field)]
+    assert {name: 500 in one for name, one in statuses(made).items()} == {
+        "p8001": True,
+        "p8002": False,
+    }
+
+
 def test_one_name_in_both_groups_closes_the_second(tmp_path: Path) -> None:
     rules = {"authorization": {"defaultAction": "Allow"}}
     theirs = foreign("SecurityPolicy", "a", {"kind": "HTTPRoute", "name": "web"}, **rules)
