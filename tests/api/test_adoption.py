@@ -11,6 +11,7 @@ from edgefast.api.decode.decode import Decoded, decode_documents
 from edgefast.api.migration.adoption.adopt import adopt_document
 from edgefast.api.migration.adoption.client_fields import CLIENT_FIELDS
 from edgefast.api.migration.adoption.envoy_proxy import PROXY_FIELDS, PROXY_NAMED
+from edgefast.api.migration.adoption.own_fields import OWN_FIELDS
 from edgefast.api.migration.adoption.route_settings import RATE_LIMIT_REFUSED
 
 pytestmark = pytest.mark.pure
@@ -109,6 +110,61 @@ def test_parts_of_limits(where: str, path: str) -> None:
     assert "spec." + full.replace("[]", "[0]") in paths and not decoded.objects
     (refused,) = decoded.refused
     assert refused.closed is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"), [(kind, path) for kind, paths in OWN_FIELDS.items() for path in paths]
+)
+def test_fields_that_envoy_gateway_lacks_are_refused(kind: str, path: str) -> None:
+    decoded = decode(document(kind, path, True, ROUTE))
+    errors = [one for one in decoded.problems if one.message.endswith("has no such field")]
+    assert [one.path for one in errors] == ["spec." + path.replace("[]", "[0]")]
+    assert errors[0].severity == "error" and errors[0].hint and not decoded.objects
+
+
+ELSEWHERE = {"kind": "HTTPRoute", "matchLabels": {}, "namespaces": {"from": "All"}}
+
+
+@pytest.mark.parametrize(
+    "part", ["version", "namespaces", "repeated", "repeated targets", "repeated spec"]
+)
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [
+        ("BackendTrafficPolicy", "rateLimit"),
+        ("ClientTrafficPolicy", "clientIPDetection"),
+        ("ClientTrafficPolicy", "proxyProtocol"),
+        ("ClientTrafficPolicy", "enableProxyProtocol"),
+        ("ClientTrafficPolicy", "path"),
+    ],
+)
+def test_policies_that_are_not_adopted_close_their_targets(
+    kind: str, field: str, part: str
+) -> None:
+    raw = document(kind, field, {}, ROUTE)
+    if part == "version":
+        raw["apiVersion"] = raw["apiVersion"].replace("v1alpha1", "v1")
+    if part == "namespaces":
+        raw["spec"]["targetSelectors"] = [ELSEWHERE]
+    text = yaml.safe_dump(raw)
+    if part == "repeated":
+        text += f"  {field}: {{}}\n"
+    if part == "repeated targets":
+        text += "  targetRefs: []\n"
+    if part == "repeated spec":
+        text += "spec: {}\n"
+    decoded = decode_documents(text.encode(), "a.yaml", adopt=True)
+    assert not decoded.objects
+    texts = [one.text() for one in decoded.problems]
+    assert any("the version is not known" in one for one in texts) is (part == "version")
+    assert any("other namespaces" in one for one in texts) is (
+        part in ("namespaces", "repeated targets", "repeated spec")
+    )
+    assert any("given twice" in one for one in texts) is part.startswith("repeated")
+    closed = [one for one in decoded.policies if one.access_policies]
+    assert closed or decoded.refused
+    if part in ("repeated targets", "repeated spec") and closed:
+        assert closed[0].lost
 
 
 @pytest.mark.parametrize(

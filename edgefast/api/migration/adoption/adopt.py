@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from edgefast.api.edge.policy_target import BACKEND_TARGETS
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.migration.adoption.adopted_document import (
@@ -22,6 +24,7 @@ from edgefast.api.migration.adoption.backend import adopt_backend
 from edgefast.api.migration.adoption.client_traffic import adopt_client_traffic
 from edgefast.api.migration.adoption.envoy_proxy import adopt_envoy_proxy
 from edgefast.api.migration.adoption.fields import Fields
+from edgefast.api.migration.adoption.own_fields import find_own_fields
 from edgefast.api.migration.adoption.policy_targets import (
     Targets,
     is_merging,
@@ -51,7 +54,11 @@ def adopt_document(raw: dict[str, Any]) -> AdoptedDocument | None:
     if raw.get("apiVersion") != _VERSION or not isinstance(kind, str):
         return None
     read = _READERS.get(kind)
-    return read(raw) if read is not None else None
+    document = read(raw) if read is not None else None
+    notes = tuple(find_own_fields(kind, raw)) if document is not None else ()
+    if document is None or not notes:
+        return document
+    return msgspec.structs.replace(document, notes=(*notes, *document.notes))
 
 
 def _adopt_security(raw: dict[str, Any]) -> AdoptedDocument | None:
