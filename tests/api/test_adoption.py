@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from edgefast.api.decode.decode import Decoded, decode_documents
+from edgefast.api.loaded import render_path
 from edgefast.api.migration.adoption.adopt import adopt_document
 from edgefast.api.migration.adoption.client_fields import CLIENT_FIELDS
 from edgefast.api.migration.adoption.envoy_proxy import PROXY_FIELDS, PROXY_NAMED
@@ -208,6 +209,72 @@ def test_targets_that_cannot_be_read_are_not_adopted(spec: Any) -> None:
         raw["spec"] = {**spec, "jwt": {}, "tls": {}} if spec is not None else None
         assert adopt_document(raw) is None
         assert not decode(raw).objects
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "paths"),
+    [
+        ("ClientTrafficPolicy", {"a.b": 1}, ["spec[a.b]"]),
+        ("ClientTrafficPolicy", {"tls.minVersion": "1.3"}, ["spec[tls.minVersion]"]),
+        ("ClientTrafficPolicy", {1: {2: 3}}, ["spec[1][2]"]),
+        (
+            "ClientTrafficPolicy",
+            {"tls": {"client.Validation": {"a": 1}}},
+            ["spec.tls[client.Validation].a"],
+        ),
+        ("ClientTrafficPolicy", {"newAuth": {}}, ["spec.newAuth"]),
+        ("ClientTrafficPolicy", {"http3": {}}, ["spec.http3"]),
+        ("ClientTrafficPolicy", {"tls": {}, "http1": {"http10": {}}, "timeout": {"http": {}}}, []),
+        (
+            "ClientTrafficPolicy",
+            {"tls": {"clientValidation": {**VALIDATION, "mode": ["a"]}}},
+            ["spec.tls.clientValidation.mode"],
+        ),
+        (
+            "ClientTrafficPolicy",
+            {"tls": {"clientValidation": 7}},
+            ["spec.tls.clientValidation.caCertificateRefs", "spec.tls.clientValidation"],
+        ),
+        (
+            "ClientTrafficPolicy",
+            {"tls": {"clientValidation": {**VALIDATION, "allowExpiredCertificate": False}}},
+            [],
+        ),
+        ("ClientTrafficPolicy", {"enableProxyProtocol": "true"}, ["spec.enableProxyProtocol"]),
+        ("ClientTrafficPolicy", {"proxyProtocol": "x"}, ["spec.proxyProtocol"]),
+        (
+            "ClientTrafficPolicy",
+            {"proxyProtocol": {"optional": 1}},
+            ["spec.proxyProtocol.optional"],
+        ),
+        ("EnvoyProxy", [1], ["spec"]),
+        ("EnvoyProxy", {"provider": {"kubernetes": {"envoyDeployment": {}}}}, []),
+        ("Backend", [1], ["spec"]),
+        ("HTTPRouteFilter", [1], ["spec"]),
+        ("SecurityPolicy", {"cors": {"maxAge": [1]}}, ["spec.cors.maxAge"]),
+        (
+            "SecurityPolicy",
+            {"jwt": {"providers": [{"remoteJWKS": {"failedRefetchDuration": "1s"}}]}},
+            ["spec.jwt.providers[0].remoteJWKS.failedRefetchDuration"],
+        ),
+        ("BackendTrafficPolicy", {"retry": {"retryOn": {}, "perRetry": {"backOff": {}}}}, []),
+    ],
+)
+def test_fields_that_are_named(kind: str, spec: Any, paths: list[str]) -> None:
+    raw = document(kind, "a", 7)
+    targets = {} if kind in ("EnvoyProxy", "Backend") else {"targetRefs": [GATEWAY]}
+    raw["spec"] = {**targets, **spec} if isinstance(spec, dict) else spec
+    adopted = adopt_document(raw)
+    assert adopted is not None
+    assert [render_path(one.path) for one in adopted.notes] == paths
+
+
+@pytest.mark.parametrize("path", CLIENT_FIELDS)
+@pytest.mark.parametrize(
+    "value", [[], {}, [7], ["a", "Chain"], {"a": {"b": [None]}}, {"a.b": 1}, True, 1.5]
+)
+def test_values_of_clients_never_raise(path: str, value: Any) -> None:
+    decode(document("ClientTrafficPolicy", path, value))
 
 
 @pytest.mark.parametrize("value", [7, "x", [], {}, [7], {"a": {"b": [None]}}, None, True])

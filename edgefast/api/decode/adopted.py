@@ -44,7 +44,7 @@ class AdoptedObject(msgspec.Struct, frozen=True):
 def write_note(note: Note) -> Violation:
     """Return a note as a violation: an error where it closes something."""
     severity: Literal["", "warning"] = "" if note.effect == "closes" else "warning"
-    return Violation(note.path, "NotSupported", note.message, note.hint, severity)
+    return Violation(note.path, note.reason, note.message, note.hint, severity)
 
 
 def build_adopted(obj: Object, document: AdoptedDocument) -> AdoptedObject:

@@ -110,6 +110,9 @@ ENVOY_GATEWAY = Project(
                 "jwt.providers[].remoteJWKS.backendSettings": unsupported(
                     "the Service and its BackendTLSPolicy set how keys are fetched"
                 ),
+                "jwt.providers[].remoteJWKS.failedRefetchDuration": unsupported(
+                    "edgefast sets the time after a failed fetch itself"
+                ),
                 "extAuth.contextExtensions": unsupported(
                     "pathOverride can have a query with data for the service"
                 ),

@@ -7,7 +7,7 @@ Must never: raise for what a user wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -55,8 +55,12 @@ def adopt_document(raw: dict[str, Any]) -> AdoptedDocument | None:
         return None
     read = _READERS.get(kind)
     document = read(raw) if read is not None else None
-    notes = tuple(find_own_fields(kind, raw)) if document is not None else ()
-    if document is None or not notes:
+    if document is None:
+        return None
+    notes = tuple(find_own_fields(kind, raw))
+    if not isinstance(raw.get("spec"), dict | None):
+        notes = (Note(("spec",), "not an object", "", "closes", "Invalid"),)
+    if not notes:
         return document
     return msgspec.structs.replace(document, notes=(*notes, *document.notes))
 
@@ -67,7 +71,7 @@ def _adopt_security(raw: dict[str, Any]) -> AdoptedDocument | None:
     if targets is None:
         return None
     merge, merged = read_merge(fields, targets)
-    notes = [*merged]
+    notes = [*merged, *_drop_refetch(fields)]
     cors = fields.take("cors")
     found: dict[str, Any] | None = None
     if cors is not None:
@@ -121,6 +125,17 @@ def _find_misplaced(
         message = "not applied to targets other than Gateways and HTTPRoutes"
         notes.append(Note(("spec", "retry"), message, "use EdgeProxy spec.grpc.retry for gRPC"))
     return notes
+
+
+def _drop_refetch(fields: Fields) -> Iterator[Note]:
+    """Leave out how soon keys of tokens are fetched again after a failure."""
+    jwt = fields.rest.get("jwt")
+    given = jwt.get("providers") if isinstance(jwt, dict) else None
+    for at, one in enumerate(given if isinstance(given, list) else ()):
+        keys = one.get("remoteJWKS") if isinstance(one, dict) else None
+        if isinstance(keys, dict) and keys.pop("failedRefetchDuration", None) is not None:
+            path = ("spec", "jwt", "providers", at, "remoteJWKS", "failedRefetchDuration")
+            yield Note(path, "not applied", "edgefast sets the time after a failed fetch itself")
 
 
 def _drop_upgrades(fields: Fields) -> None:

@@ -26,6 +26,7 @@ class Note(msgspec.Struct, frozen=True):
     hint: str = ""
     #: named: a warning. closes: the targets are closed, because the field decides access or a limit relies on it.
     effect: Literal["named", "closes"] = "named"
+    reason: Literal["NotSupported", "Invalid"] = "NotSupported"
 
 
 class PlainSettings(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ __all__ = ["RATE_LIMIT_REFUSED", "read_cors", "read_rate_limit", "read_retry"]
 _CORS: Path = ("spec", "cors")
 _LIMIT: Path = ("spec", "rateLimit")
 _RETRY: Path = ("spec", "retry")
+_RETRY_OBJECTS = (("retryOn",), ("perRetry",), ("perRetry", "backOff"))
 _SERVER_ERRORS = (500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 511)
 _GATEWAY_ERRORS = (502, 503, 504)
 #: Triggers that need no setting: edgefast always tries another endpoint then, or never sent the request.
@@ -47,8 +48,10 @@ def read_cors(value: object) -> tuple[dict[str, Any] | None, list[Note]]:
         return None, [Note(_CORS, "not an object", effect="closes")]
     found = {name: one for name, one in value.items() if one is not None}
     age = found.pop("maxAge", None)
-    if isinstance(age, str):
+    if age is not None:
         try:
+            if not isinstance(age, str):
+                raise ValueError
             found["maxAge"] = max(1, parse_duration(age) // 1000)
         except ValueError:
             return None, [Note((*_CORS, "maxAge"), "not a duration", effect="closes")]
@@ -85,7 +88,11 @@ def read_retry(value: object) -> tuple[dict[str, Any] | None, str, list[Note]]:
         found["backoff"] = pause
     timeout = fields.take("perRetry.timeout")
     for path in fields.left():
-        notes.append(Note((*_RETRY, *path), "not applied", "the backoff ends at 10 times its base"))
+        if fields.is_empty(path) and path in _RETRY_OBJECTS:
+            continue
+        notes.append(
+            Note((*_RETRY, *map(str, path)), "not applied", "the backoff ends at 10 times its base")
+        )
     return found, timeout if isinstance(timeout, str) else "", notes
 
 
