@@ -32,7 +32,9 @@ def foreign(kind: str, name: str, target: dict[str, Any], **fields: Any) -> dict
 
 def gateway(name: str, *ports: int) -> dict[str, Any]:
     listeners = [{"name": f"p{port}", "port": port, "protocol": "HTTP"} for port in ports]
-    return make("Gateway", name, {"gatewayClassName": "eg", "listeners": listeners})
+    allowed = {"namespaces": {"from": "Same"}}
+    spec = {"gatewayClassName": "eg", "listeners": listeners, "allowedListeners": allowed}
+    return make("Gateway", name, spec)
 
 
 def route(*parents: str) -> dict[str, Any]:
@@ -369,6 +371,14 @@ def test_listener_sets_share_client_addresses_or_are_closed(
     assert closings(made) == closed
     told = [one for one in made.problems if "would be those of the Gateway" in one.message]
     assert len(told) == len(closed) and all(one.severity == "error" and one.hint for one in told)
+
+
+def test_a_listener_set_that_is_not_allowed_closes_nothing(tmp_path: Path) -> None:
+    more = listener_set({"name": "x", "port": 8002, "protocol": "HTTP"})
+    more["metadata"]["namespace"] = "other"
+    more["spec"]["parentRef"]["namespace"] = "default"
+    policy = foreign("ClientTrafficPolicy", "c", PART, **HOPS)
+    assert closings(serve(tmp_path, gateway("one", 8001), more, policy)) == []
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ def _decode(
             access = (*found.access_policies, *more)
             return msgspec.structs.replace(
                 found,
-                violations=(*found.violations, *repeated, describe_unadopted(raw)),
+                violations=(*found.violations, *repeated, write_note(describe_unadopted(raw))),
                 access_policies=access,
                 lost=bool(access) and (has_unread_target(raw) or _repeats_targets(repeated)),
             )

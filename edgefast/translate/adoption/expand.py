@@ -35,6 +35,7 @@ _READ = attrgetter(
     "tcp_routes",
     "udp_routes",
     "listener_sets",
+    "namespaces",
     "services",
     "backends",
     "x_backends",

@@ -37,6 +37,7 @@ from edgefast.api.snapshot import Key, Snapshot
 from edgefast.diagnostics.problem import ObjectRef, Problem, Source
 from edgefast.translate.adoption.route_rules import MARK
 from edgefast.translate.adoption.targets import select_names
+from edgefast.translate.gateway.listenerset import allows_sets, parent_of
 
 __all__ = ["GatewayEditor", "ref_of_client"]
 
@@ -110,10 +111,9 @@ class GatewayEditor:
                 self._place(one, target, found)
         sets: dict[Key, list[tuple[Key, ListenerSet]]] = {}
         for key, listener_set in self._snapshot.listener_sets.items():
-            parent = listener_set.spec.parent_ref
-            sets.setdefault((parent.namespace or key[0], parent.name), []).append(
-                (key, listener_set)
-            )
+            parent = parent_of(listener_set)
+            if parent is not None:
+                sets.setdefault(parent, []).append((key, listener_set))
         for key, gateway in self._snapshot.gateways.items():
             if gateway.closed is not None:
                 continue
@@ -122,6 +122,8 @@ class GatewayEditor:
                 one_of = whole.get(listener.name) or whole.get("")
                 places.append(_Place("Gateway", key, listener, one_of))
             for name, listener_set in sets.get(key, ()):
+                if not allows_sets(gateway, name[0], self._snapshot):
+                    continue
                 own = found["ListenerSet"].get(name, {})
                 for listener in listener_set.spec.listeners:
                     one_of = own.get(listener.name) or own.get("") or whole.get("")

@@ -8,24 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from edgefast.api.migration.adoption.adopted_document import ENVOY_GROUP
-from edgefast.api.validation.rule import Violation
+from edgefast.api.migration.adoption.adopted_document import ENVOY_GROUP, Note
 
 __all__ = ["describe_unadopted", "find_deciding"]
 
-_TARGETS = Violation(
+_TARGETS = Note(
     ("spec",),
-    "NotSupported",
     "its targets are in other namespaces or cannot be read; it is not adopted",
     "write a policy in each namespace",
-    "warning",
 )
-_VERSION = Violation(
+_VERSION = Note(
     ("apiVersion",),
-    "NotSupported",
     "the version is not known; it is not adopted",
     f"write {ENVOY_GROUP}/v1alpha1",
-    "warning",
 )
 _POLICIES = ("BackendTrafficPolicy", "ClientTrafficPolicy", "SecurityPolicy")
 _DECIDING = {
@@ -40,7 +35,7 @@ _DECIDING = {
 }
 
 
-def describe_unadopted(raw: dict[str, Any]) -> Violation:
+def describe_unadopted(raw: dict[str, Any]) -> Note:
     """Return why a document is not adopted."""
     return _TARGETS if raw.get("apiVersion") == f"{ENVOY_GROUP}/v1alpha1" else _VERSION
 
