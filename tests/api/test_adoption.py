@@ -95,6 +95,23 @@ def test_fields_of_proxies(path: str) -> None:
     assert bool(adopted.raw["spec"]) is (path in PROXY_FIELDS)
 
 
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [
+        ("EnvoyProxy", "concurrency"),
+        ("EnvoyProxy", "provider.kubernetes.envoyService.type"),
+        ("ClientTrafficPolicy", "timeout.http.idleTimeout"),
+        ("ClientTrafficPolicy", "headers.withUnderscoresAction"),
+        ("BackendTrafficPolicy", "retry.numRetries"),
+        ("BackendTrafficPolicy", "retry.perRetry.backOff.baseInterval"),
+    ],
+)
+def test_errors_name_the_field_of_the_document(kind: str, path: str) -> None:
+    decoded = decode(document(kind, path, "x"))
+    errors = [one for one in decoded.problems if one.severity == "error"]
+    assert [one.path for one in errors] == [f"spec.{path}"]
+
+
 @pytest.mark.parametrize("path", RATE_LIMIT_REFUSED)
 @pytest.mark.parametrize("where", ["global", "local"])
 def test_parts_of_limits(where: str, path: str) -> None:

@@ -405,6 +405,26 @@ def test_a_listener_with_other_requests_is_closed(
     }
 
 
+@pytest.mark.parametrize("fault", [{"concurrency": "x"}, [1]])
+def test_a_gateway_whose_proxy_has_an_error_is_not_served(tmp_path: Path, fault: Any) -> None:
+    one = gateway("one", 8001)
+    ref = {"group": "gateway.envoyproxy.io", "kind": "EnvoyProxy", "name": "p"}
+    one["spec"]["infrastructure"] = {"parametersRef": ref}
+    proxy = make("EnvoyProxy", "p", fault, "gateway.envoyproxy.io/v1alpha1")
+    objects = [one, route("one"), proxy]
+    source = FileSource([tmp_path], adopt=True)
+
+    def write() -> Snapshot:
+        (tmp_path / "a.yaml").write_text(yaml.safe_dump_all([WEB, *objects]))
+        return source.read().snapshot
+
+    made = translate(write(), ADOPT)
+    assert not statuses(made) and "parametersRef" in texts(made)
+    objects[2] = {**proxy, "spec": {}}
+    made = translate(write(), ADOPT, made)
+    assert statuses(made) == {"p8001": set()}
+
+
 def test_one_name_in_both_groups_closes_the_second(tmp_path: Path) -> None:
     rules = {"authorization": {"defaultAction": "Allow"}}
     theirs = foreign("SecurityPolicy", "a", {"kind": "HTTPRoute", "name": "web"}, **rules)

@@ -234,7 +234,11 @@ def _decode(
     if obj is not None:
         built = build_adopted(obj, document)
         obj, wrong = built.obj, built.violations
-    told = (*repeated, *found.violations, *wrong, *notes)
+    placed = (
+        msgspec.structs.replace(one, path=document.locate(one.path))
+        for one in (*found.violations, *wrong)
+    )
+    told = (*repeated, *placed, *notes)
     if document.client:
         found = _place_client(raw, prefix, obj, told, namespace)
         return msgspec.structs.replace(found, lost=found.lost or _repeats_targets(repeated))

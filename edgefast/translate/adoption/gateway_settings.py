@@ -295,16 +295,22 @@ class GatewayEditor:
         ref = infrastructure.parameters_ref if infrastructure is not None else None
         if infrastructure is None or ref is None or (ref.group, ref.kind) != (ENVOY_GROUP, _PROXY):
             return gateway
-        if (gateway.metadata.namespace, ref.name) not in self._snapshot.edge_proxies:
+        if not self._has_proxy(gateway.metadata.namespace, ref.name):
             return gateway
         return _with_parameters(gateway, infrastructure, ref.name)
+
+    def _has_proxy(self, namespace: str, name: str) -> bool:
+        """Tell whether a file has an EnvoyProxy; a Gateway of one with an error is not served, as with such an EdgeProxy."""
+        if (namespace, name) in self._snapshot.edge_proxies:
+            return True
+        return (_PROXY, namespace, name) in self._snapshot.refused
 
     def _rename_classes(self) -> None:
         for one in self._snapshot.gateway_classes.values():
             ref = one.spec.parameters_ref
             if ref is None or (ref.group, ref.kind) != (ENVOY_GROUP, _PROXY):
                 continue
-            if (ref.namespace or "", ref.name) in self._snapshot.edge_proxies:
+            if self._has_proxy(ref.namespace or "", ref.name):
                 ours = msgspec.structs.replace(ref, group=EDGE_GROUP, kind="EdgeProxy")
                 spec = msgspec.structs.replace(one.spec, parameters_ref=ours)
                 self.objects.append(msgspec.structs.replace(one, spec=spec))

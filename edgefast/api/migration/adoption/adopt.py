@@ -33,6 +33,7 @@ from edgefast.api.migration.adoption.policy_targets import (
 )
 from edgefast.api.migration.adoption.references import rename_references
 from edgefast.api.migration.adoption.route_settings import (
+    RETRY_PLACES,
     read_cors,
     read_rate_limit,
     read_retry,
@@ -178,6 +179,7 @@ def _policy(
         only_selectors=not refs,
         settings=settings,
         merges=is_merging(raw),
+        places=RETRY_PLACES if settings.retry is not None else (),
     )
 
 

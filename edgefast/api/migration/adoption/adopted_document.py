@@ -54,3 +54,13 @@ class AdoptedDocument(msgspec.Struct, frozen=True, kw_only=True):
     validation: dict[str, Any] | None = None  # FrontendTLSValidation
     options: dict[str, str] = {}
     decides: tuple[str, ...] = ()
+    #: Paths below `raw`, and those of the same values in the document of Envoy Gateway.
+    places: tuple[tuple[Path, Path], ...] = ()
+
+    def locate(self, path: Path) -> Path:
+        """Return the path in the document of Envoy Gateway of a path below `raw`."""
+        found = [one for one in self.places if path[: len(one[0])] == one[0]]
+        if not found:
+            return path
+        ours, theirs = max(found, key=lambda one: len(one[0]))
+        return (*theirs, *path[len(ours) :])

@@ -12,7 +12,7 @@ from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.loaded import Path
 from edgefast.api.migration.adoption.adopted_document import AdoptedDocument, Note
 from edgefast.api.migration.adoption.client_fields import CLIENT_FIELDS, ClientField
-from edgefast.api.migration.adoption.fields import Fields, is_above, put_field
+from edgefast.api.migration.adoption.fields import Fields, is_above, pair_paths, put_field
 from edgefast.api.migration.adoption.policy_targets import Targets, take_targets
 from edgefast.api.model.policy_target import PolicyTarget
 
@@ -21,6 +21,7 @@ __all__ = ["adopt_client_traffic"]
 _MIN_VERSION = "gateway.edge.io/tls-min-version"
 _CLIENT_CA = "gateway.edge.io/client-ca"
 _CLIENT_MODE = "gateway.edge.io/client-certificate"
+_PLACES = pair_paths({name: one.at for name, one in CLIENT_FIELDS.items() if one.at})
 _EVERYONE = ["0.0.0.0/0", "::/0"]
 #: Modes of client validation that are `optional` or not.
 _MODES = {"RequireAndVerify": False, "VerifyIfGiven": True}
@@ -44,6 +45,7 @@ def adopt_client_traffic(raw: dict[str, Any]) -> AdoptedDocument | None:
         },
         notes=tuple(reader.notes),
         client=True,
+        places=_PLACES,
         targets=_list_targets(targets),
         validation=reader.validation,
         options=reader.options,

@@ -7,10 +7,12 @@ Must never: change the document that it was given.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-__all__ = ["Fields", "is_above", "put_field"]
+from edgefast.api.loaded import Path
+
+__all__ = ["Fields", "is_above", "pair_paths", "put_field"]
 
 #: Fields of one object that are named.
 _MOST = 64
@@ -68,6 +70,13 @@ def is_above(path: list[str], rows: Collection[str]) -> bool:
     """Tell whether an object has a field among rows such as "http.idleTimeout", and is no row itself."""
     name = ".".join(path)
     return name not in rows and any(one.startswith(f"{name}.") for one in rows)
+
+
+def pair_paths(rows: Mapping[str, str]) -> tuple[tuple[Path, Path], ...]:
+    """Return (our path, their path) below the document for rows of their field and ours."""
+    return tuple(
+        (("spec", *ours.split(".")), ("spec", *theirs.split("."))) for theirs, ours in rows.items()
+    )
 
 
 def put_field(target: dict[str, Any], path: str, value: Any) -> None:

@@ -15,12 +15,18 @@ from edgefast.api.migration.adoption.adopted_document import Note
 from edgefast.api.migration.adoption.fields import Fields
 from edgefast.api.model.units import parse_duration
 
-__all__ = ["RATE_LIMIT_REFUSED", "read_cors", "read_rate_limit", "read_retry"]
+__all__ = ["RATE_LIMIT_REFUSED", "RETRY_PLACES", "read_cors", "read_rate_limit", "read_retry"]
 
 _CORS: Path = ("spec", "cors")
 _LIMIT: Path = ("spec", "rateLimit")
 _RETRY: Path = ("spec", "retry")
 _RETRY_OBJECTS = (("retryOn",), ("perRetry",), ("perRetry", "backOff"))
+#: Where a field of the made `retry` is in a BackendTrafficPolicy.
+RETRY_PLACES: tuple[tuple[Path, Path], ...] = (
+    ((*_RETRY, "attempts"), (*_RETRY, "numRetries")),
+    ((*_RETRY, "codes"), (*_RETRY, "retryOn", "httpStatusCodes")),
+    ((*_RETRY, "backoff"), (*_RETRY, "perRetry", "backOff", "baseInterval")),
+)
 _SERVER_ERRORS = (500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 511)
 _GATEWAY_ERRORS = (502, 503, 504)
 #: Triggers that need no setting: edgefast always tries another endpoint then, or never sent the request.
