@@ -136,7 +136,7 @@ def _drop_refetch(fields: Fields) -> Iterator[Note]:
         keys = one.get("remoteJWKS") if isinstance(one, dict) else None
         if isinstance(keys, dict) and keys.pop("failedRefetchDuration", None) is not None:
             path = ("spec", "jwt", "providers", at, "remoteJWKS", "failedRefetchDuration")
-            yield Note(path, "not applied", "edgefast sets the time after a failed fetch itself")
+            yield Note(path, "not applied", "edgefast waits 1 to 60 seconds after a failed fetch")
 
 
 def _drop_upgrades(fields: Fields) -> None:
