@@ -182,6 +182,32 @@ def test_a_policy_that_merges_inside_a_field_closes_its_route(
     assert ("not merged with authorization of SecurityPolicy default/a" in texts(made)) is closed
 
 
+def test_a_merging_policy_closes_its_tcp_route(tmp_path: Path) -> None:
+    one = gateway("one", 8001)
+    one["spec"]["listeners"][0]["protocol"] = "TCP"
+    spec = route("one")["spec"]
+    rules = [{"defaultAction": "Allow", "rules": [DENIED]}, {"defaultAction": "Allow"}]
+    target = {"kind": "TCPRoute", "name": "db"}
+    made = serve(
+        tmp_path,
+        one,
+        make("TCPRoute", "db", spec),
+        foreign("SecurityPolicy", "a", {"kind": "Gateway", "name": "one"}, authorization=rules[0]),
+        foreign("SecurityPolicy", "b", target, mergeType="JSONMerge", authorization=rules[1]),
+    )
+    assert closings(made) == [("TCPRoute", "", "authorization")]
+    assert "TCPRoute default/db refuses connections" in texts(made)
+
+
+def test_a_tcp_listener_may_have_other_settings_of_http(tmp_path: Path) -> None:
+    one = gateway("one", 8001, 8002)
+    one["spec"]["listeners"][0]["protocol"] = "TCP"
+    paths = {"path": {"escapedSlashesAction": "KeepUnchanged"}}
+    whole = foreign("ClientTrafficPolicy", "a", {"kind": "Gateway", "name": "one"}, **paths)
+    part = foreign("ClientTrafficPolicy", "b", PART, timeout={"tcp": {"idleTimeout": "5s"}})
+    assert closings(serve(tmp_path, one, whole, part)) == []
+
+
 def test_cors_that_listeners_do_not_share_is_named(tmp_path: Path) -> None:
     target = {"kind": "Gateway", "name": "one", "sectionName": "p8001"}
     cors = foreign("SecurityPolicy", "a", target, cors={"allowOrigins": ["*"]})

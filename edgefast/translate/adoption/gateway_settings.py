@@ -61,6 +61,9 @@ _DECIDING: dict[str, Callable[[EdgeProxySpec], object]] = {
     ),
 }
 
+_HTTP = ("HTTP", "HTTPS")
+_OF_CONNECTIONS = ("clientIPDetection, proxyProtocol",)
+
 
 def ref_of_client(client: AdoptedClient, namespace: str) -> ObjectRef:
     """Return the reference to a ClientTrafficPolicy."""
@@ -260,7 +263,8 @@ class GatewayEditor:
             if one is None or one is whole:
                 continue
             spec = one.proxy.spec
-            names = [name for name, read in _DECIDING.items() if read(spec) != read(other)]
+            deciding = _DECIDING if place.listener.protocol in _HTTP else _OF_CONNECTIONS
+            names = [name for name in deciding if _DECIDING[name](spec) != _DECIDING[name](other)]
             if names:
                 message = f"{', '.join(names)} would be those of the Gateway for {place}"
                 self._close_place(place, ", ".join(names), message, _TO_GATEWAY)

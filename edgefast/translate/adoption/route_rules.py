@@ -21,6 +21,7 @@ from edgefast.api.gateway.httproute import (
     HTTPRouteTimeouts,
 )
 from edgefast.api.gateway.httproutefilter import HTTPCORSFilter, HTTPRouteFilter
+from edgefast.api.gateway.layer4_route import StreamRoute
 from edgefast.api.kinds import EDGE_GROUP, Object, ref_of
 from edgefast.api.migration.adoption.adopted_document import ENVOY_GROUP
 from edgefast.api.migration.foreign_policy import ForeignPolicy
@@ -79,6 +80,13 @@ class RouteEditor:
         for route in routes:
             if route.closed is None:
                 self._edit(route)
+        streams: list[StreamRoute] = [
+            *self._snapshot.tls_routes.values(),
+            *self._snapshot.tcp_routes.values(),
+            *self._snapshot.udp_routes.values(),
+        ]
+        for stream in streams if self._merging else ():
+            self._close_merging(stream, "")
         for policy in self._policies:
             first = (self._security.unused | self._traffic.unused).get(ref_of(policy))
             if first is not None and _settings(policy) != AdoptedSettings():
@@ -154,7 +162,7 @@ class RouteEditor:
             self._warn(policy, f"spec.{setting}", message, hint)
         return None
 
-    def _close_merging(self, route: Route, rule: str) -> None:
+    def _close_merging(self, route: Route | StreamRoute, rule: str) -> None:
         """Close a route whose policy merges with one above it inside a field, because here the field replaces the other."""
         for policy, above in self._security.list_above(route, rule):
             if policy.adopted is None or not policy.adopted.merges:

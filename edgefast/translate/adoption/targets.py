@@ -17,6 +17,7 @@ from edgefast.api.edge.policy_target import BACKEND_TARGETS, PolicyTargetReferen
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.grpcroute import Route
+from edgefast.api.gateway.layer4_route import StreamRoute
 from edgefast.api.gateway.listener import Listener
 from edgefast.api.gateway.listenerset import ListenerSet
 from edgefast.api.kinds import ref_of
@@ -104,7 +105,7 @@ class TargetIndex:
         found = tuple({id(one): one for one in above if one is not None}.values())
         return found, len({id(one) for one in above}) <= 1
 
-    def list_above(self, route: Route, rule: str) -> Iterator[tuple[Policy, Policy]]:
+    def list_above(self, route: Route | StreamRoute, rule: str) -> Iterator[tuple[Policy, Policy]]:
         """Yield each policy of a rule or its route, with each policy above it."""
         meta, kind = route.metadata, type(route).__name__
         sections = dict.fromkeys((rule, ""))
