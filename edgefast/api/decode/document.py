@@ -45,7 +45,7 @@ from edgefast.api.migration.access_policies import find_access_policies
 from edgefast.api.migration.adoption.adopt import adopt_document
 from edgefast.api.migration.adoption.adopted_document import ENVOY_GROUP
 from edgefast.api.migration.adoption.references import ADOPTED_KINDS, is_adoptable
-from edgefast.api.migration.adoption.unadopted import describe_unadopted, find_deciding
+from edgefast.api.migration.adoption.refused_policy import describe_refusal, find_deciding
 from edgefast.api.migration.annotations import Unapplied
 from edgefast.api.migration.field_mappings import find_kind
 from edgefast.api.migration.foreign_kinds import (
@@ -222,7 +222,7 @@ def _decode(
             access = (*found.access_policies, *more)
             return msgspec.structs.replace(
                 found,
-                violations=(*found.violations, *repeated, write_note(describe_unadopted(raw))),
+                violations=(*found.violations, *repeated, write_note(describe_refusal(raw))),
                 access_policies=access,
                 lost=bool(access) and (has_unread_target(raw) or _repeats_targets(repeated)),
             )

@@ -164,7 +164,7 @@ class RouteEditor:
 
     def _close_merging(self, route: Route | StreamRoute, rule: str) -> None:
         """Close a route whose policy merges with one above it inside a field, because here the field replaces the other."""
-        for policy, above in self._security.list_above(route, rule):
+        for policy, above in self._security.list_parents(route, rule):
             if policy.adopted is None or not policy.adopted.merges:
                 continue
             mine, other = (msgspec.to_builtins(one.spec) for one in (policy, above))

@@ -105,7 +105,9 @@ class TargetIndex:
         found = tuple({id(one): one for one in above if one is not None}.values())
         return found, len({id(one) for one in above}) <= 1
 
-    def list_above(self, route: Route | StreamRoute, rule: str) -> Iterator[tuple[Policy, Policy]]:
+    def list_parents(
+        self, route: Route | StreamRoute, rule: str
+    ) -> Iterator[tuple[Policy, Policy]]:
         """Yield each policy of a rule or its route, with each policy above it."""
         meta, kind = route.metadata, type(route).__name__
         sections = dict.fromkeys((rule, ""))

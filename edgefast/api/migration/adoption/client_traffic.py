@@ -12,7 +12,7 @@ from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.loaded import Path
 from edgefast.api.migration.adoption.adopted_document import AdoptedDocument, Note
 from edgefast.api.migration.adoption.client_fields import CLIENT_FIELDS, ClientField
-from edgefast.api.migration.adoption.fields import Fields, is_above, pair_paths, put_field
+from edgefast.api.migration.adoption.fields import Fields, is_parent, pair_paths, put_field
 from edgefast.api.migration.adoption.policy_targets import Targets, take_targets
 from edgefast.api.model.policy_target import PolicyTarget
 
@@ -122,7 +122,7 @@ class _Reader:
                 self._note(".".join(names[:end]), f"not applied: {one.said}", closes=closes)
                 self._fields.take(path[:end])
                 return
-        if not (self._fields.is_empty(path) and is_above(names, CLIENT_FIELDS)):
+        if not (self._fields.is_empty(path) and is_parent(names, CLIENT_FIELDS)):
             self.notes.append(Note(("spec", *names), "the field is not known", "", "closes"))
         self._fields.take(path)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.migration.adoption.adopted_document import AdoptedDocument, Note
-from edgefast.api.migration.adoption.fields import Fields, is_above, pair_paths, put_field
+from edgefast.api.migration.adoption.fields import Fields, is_parent, pair_paths, put_field
 
 __all__ = ["PROXY_FIELDS", "PROXY_NAMED", "adopt_envoy_proxy"]
 
@@ -84,7 +84,7 @@ def adopt_envoy_proxy(raw: dict[str, Any]) -> AdoptedDocument:
     told: set[str] = set()
     for path in fields.left():
         parts = [str(one) for one in path]
-        if fields.is_empty(path) and is_above(parts, (*PROXY_FIELDS, *PROXY_NAMED)):
+        if fields.is_empty(path) and is_parent(parts, (*PROXY_FIELDS, *PROXY_NAMED)):
             continue
         names = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
         name = next((one for one in names if one in PROXY_NAMED), parts[0])

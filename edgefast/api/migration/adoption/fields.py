@@ -12,7 +12,7 @@ from typing import Any
 
 from edgefast.api.loaded import Path
 
-__all__ = ["Fields", "is_above", "pair_paths", "put_field"]
+__all__ = ["Fields", "is_parent", "pair_paths", "put_field"]
 
 #: Fields of one object that are named.
 _MOST = 64
@@ -66,7 +66,7 @@ class Fields:
             yield path
 
 
-def is_above(path: list[str], rows: Collection[str]) -> bool:
+def is_parent(path: list[str], rows: Collection[str]) -> bool:
     """Tell whether an object has a field among rows such as "http.idleTimeout", and is no row itself."""
     name = ".".join(path)
     return name not in rows and any(one.startswith(f"{name}.") for one in rows)

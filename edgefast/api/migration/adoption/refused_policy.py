@@ -1,4 +1,4 @@
-"""Unadopted: a policy of Envoy Gateway that `--adopt` cannot read as one of edgefast.
+"""Refused policy: a policy of Envoy Gateway that `--adopt` cannot read as one of edgefast.
 
 In: its plain document. Out: a message, and the fields that decide access or a limit: they close its targets.
 Must never: read a value; it may be a secret.
@@ -10,7 +10,7 @@ from typing import Any
 
 from edgefast.api.migration.adoption.adopted_document import ENVOY_GROUP, Note
 
-__all__ = ["describe_unadopted", "find_deciding"]
+__all__ = ["describe_refusal", "find_deciding"]
 
 _TARGETS = Note(
     ("spec",),
@@ -35,7 +35,7 @@ _DECIDING = {
 }
 
 
-def describe_unadopted(raw: dict[str, Any]) -> Note:
+def describe_refusal(raw: dict[str, Any]) -> Note:
     """Return why a document is not adopted."""
     return _TARGETS if raw.get("apiVersion") == f"{ENVOY_GROUP}/v1alpha1" else _VERSION
 
