@@ -32,6 +32,7 @@ _CLUSTER = "cluster.yaml"
 _SUFFIXES = {"RateLimitFilter": "limits", "EdgeProxy": "proxy"}
 #: Fields of a policy that are no settings.
 _BARE = {"targetRefs", "mergeType"}
+_POLICIES = (SecurityPolicy, BackendTrafficPolicy)
 _Name = tuple[str, str, str]
 
 
@@ -60,14 +61,20 @@ def convert_adopted(
     for obj in _list_changed(plain, adoption):
         ref = ref_of(obj)
         key = (ref.kind, ref.namespace, ref.name)
-        if isinstance(obj, SecurityPolicy | BackendTrafficPolicy) and _is_bare(obj):
-            continue
         closing = next((one.path for one in obj.unserved if one.closes != "nothing"), "")
+        if not closing and is_closed(obj) and isinstance(obj, _POLICIES):
+            continue  # what is wrong with it is among the problems
         if closing or is_closed(obj):
             # Without the field the object would open what it closes now.
             message = f"not converted: {closing or 'it has an error'}"
             left_out.append(Problem(ref, closing, "NotSupported", message, "write it yourself"))
             continue
+        if isinstance(obj, _POLICIES):
+            if not obj.spec.target_refs:
+                left_out.append(_describe_untargeted(ref))
+                continue
+            if _is_bare(obj):
+                continue
         renamed = _rename(obj, names)
         owner = adoption.origins.get(key)
         about = notes.get((owner.kind, owner.namespace, owner.name) if owner else key, [])
@@ -81,6 +88,11 @@ def convert_adopted(
             )
         )
     return AdoptedConversion(objects=tuple(found), problems=(*told, *adoption.problems, *left_out))
+
+
+def _describe_untargeted(ref: ObjectRef) -> Problem:
+    path, message = "spec.targetSelectors", "not converted: its selectors choose no object"
+    return Problem(ref, path, "NotFound", message, "name the targets", severity="warning")
 
 
 def _describe(one: Problem) -> str:
@@ -104,7 +116,7 @@ def _name_made(adoption: Adoption, snapshot: Snapshot) -> Iterator[tuple[_Name, 
     """Yield the public names of made objects; a number follows one that is taken."""
     taken: set[_Name] = set()
     for kind, namespace, name in adoption.origins:
-        base = f"{name.removesuffix(MARK)}-{_SUFFIXES[kind]}"
+        base = f"{name.removesuffix(MARK).removesuffix('.Local')}-{_SUFFIXES[kind]}"
         public, count = base, 1
         while (kind, namespace, public) in taken or snapshot.get(
             ObjectRef(kind, namespace, public, EDGE_GROUP)

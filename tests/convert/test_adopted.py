@@ -7,9 +7,13 @@ of `edgefast convert --adopt`.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from edgefast.api.edge.backendtrafficpolicy import BackendTrafficPolicy
+from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.snapshot import Snapshot
 from edgefast.convert.adopted import convert_adopted
 from edgefast.convert.render import render_objects
@@ -66,3 +70,55 @@ def test_case(path: Path, request: pytest.FixtureRequest) -> None:
         expected.write_text(text)
     assert expected.read_text() == text
     assert translate(snapshot, ADOPT, made).ir == made.ir
+
+
+GATEWAY = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "two"}
+PORTS = {"http": 8001, "more": 8002}
+SELECTOR = {"group": GATEWAY["group"], "kind": "HTTPRoute", "matchLabels": {"a": "b"}}
+HOPS = {"clientIPDetection": {"xForwardedFor": {"numTrustedHops": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "told"),
+    [
+        (
+            "ClientTrafficPolicy",
+            {"targetRefs": [{**GATEWAY, "sectionName": "more"}], **HOPS},
+            "error spec.targetRefs: clientIPDetection, proxyProtocol would be those of the Gateway",
+        ),
+        (
+            "SecurityPolicy",
+            {"targetRefs": [GATEWAY], "csrf": {"additionalOrigins": [{"value": "x"}]}},
+            "error spec.csrf: not converted: spec.csrf",
+        ),
+        (
+            "BackendTrafficPolicy",
+            {"targetRefs": [GATEWAY], "admissionControl": {}},
+            "error spec.admissionControl: not converted: spec.admissionControl",
+        ),
+        (
+            "SecurityPolicy",
+            {"targetSelectors": [SELECTOR], "basicAuth": {"users": {"name": "users"}}},
+            "warning spec.targetSelectors: not converted: its selectors choose no object",
+        ),
+    ],
+)
+def test_what_is_closed_is_not_written(
+    tmp_path: Path, kind: str, spec: dict[str, Any], told: str
+) -> None:
+    metadata = {"name": "a", "namespace": "default"}
+    api = "gateway.envoyproxy.io/v1alpha1"
+    raw = {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec}
+    path = tmp_path / "a.yaml"
+    listeners = [{"name": one, "port": port, "protocol": "HTTP"} for one, port in PORTS.items()]
+    gateway = {"gatewayClassName": "eg", "listeners": listeners}
+    edge = {"kind": "Gateway", "metadata": {**metadata, "name": "two"}, "spec": gateway}
+    edge["apiVersion"] = f"{GATEWAY['group']}/v1"
+    path.write_text(yaml.safe_dump_all([edge, raw]))
+    plain, adopted = read(path, adopt=False), read(path, adopt=True)
+    found = convert_adopted(plain.snapshot, adopted.snapshot, ADOPT, adopted.problems)
+    texts = [f"{one.severity} {one.path}: {one.message}" for one in found.problems]
+    assert any(one.startswith(told) for one in texts), texts
+    assert not any(
+        isinstance(one.obj, SecurityPolicy | BackendTrafficPolicy) for one in found.objects
+    )

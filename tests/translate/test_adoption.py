@@ -32,7 +32,9 @@ def foreign(kind: str, name: str, target: dict[str, Any], **fields: Any) -> dict
 
 def gateway(name: str, *ports: int) -> dict[str, Any]:
     listeners = [{"name": f"p{port}", "port": port, "protocol": "HTTP"} for port in ports]
-    return make("Gateway", name, {"gatewayClassName": "eg", "listeners": listeners})
+    allowed = {"namespaces": {"from": "Same"}}
+    spec = {"gatewayClassName": "eg", "listeners": listeners, "allowedListeners": allowed}
+    return make("Gateway", name, spec)
 
 
 def route(*parents: str) -> dict[str, Any]:
@@ -47,6 +49,10 @@ def limits(number: int) -> dict[str, Any]:
 
 
 WEB = make("Service", "web", {"ports": [{"port": 80}]}, "v1")
+
+
+ROUTE = {"kind": "HTTPRoute", "name": "web"}
+DENIED = {"action": "Deny", "principal": {"clientCIDRs": ["10.0.0.0/8"]}}
 
 
 def read(path: Path, *objects: dict[str, Any]) -> tuple[Snapshot, list[str]]:
@@ -114,6 +120,92 @@ def test_a_policy_of_a_route_replaces_the_limits_of_its_gateway(tmp_path: Path) 
     assert numbers(serve(tmp_path, *objects, quiet)) == set()
     quiet["spec"]["mergeType"] = "StrategicMerge"
     assert numbers(serve(tmp_path, *objects, quiet)) == {5}
+
+
+def test_a_merging_policy_keeps_the_other_kind_of_limit(tmp_path: Path) -> None:
+    whole = {"kind": "Gateway", "name": "one"}
+    shared = {"global": {"rules": [{"limit": {"requests": 5, "unit": "Hour"}}]}}
+    above = foreign("BackendTrafficPolicy", "a", whole, rateLimit=shared)
+    below = foreign("BackendTrafficPolicy", "b", ROUTE, mergeType="StrategicMerge", **limits(7))
+    objects = gateway("one", 8001), route("one"), above, below
+    assert numbers(serve(tmp_path, *objects)) == {5, 7}
+    below["spec"]["rateLimit"]["global"] = {"rules": [{"limit": {"requests": 9, "unit": "Hour"}}]}
+    assert numbers(serve(tmp_path, *objects)) == {7, 9}
+
+
+def test_the_newer_policy_of_a_route_replaces_nothing(tmp_path: Path) -> None:
+    above = foreign("BackendTrafficPolicy", "a", {"kind": "Gateway", "name": "one"}, **limits(5))
+    quiet = {"circuitBreaker": {"maxConnections": 9}}
+    first = foreign("BackendTrafficPolicy", "b", ROUTE, mergeType="StrategicMerge", **quiet)
+    second = foreign("BackendTrafficPolicy", "c", ROUTE, **limits(7))
+    made = serve(tmp_path, gateway("one", 8001), route("one"), above, first, second)
+    assert numbers(made) == {5}
+    assert "BackendTrafficPolicy default/c spec.targetRefs: Conflicted not applied" in texts(made)
+
+
+def test_cors_of_the_newer_policy_is_named(tmp_path: Path) -> None:
+    target = {"kind": "Gateway", "name": "one"}
+    cors = [{"allowOrigins": [f"https://{one}.example"]} for one in "ab"]
+    made = serve(
+        tmp_path,
+        gateway("one", 8001),
+        route("one"),
+        foreign("SecurityPolicy", "a", target, basicAuth={"users": {"name": "users"}}),
+        foreign("SecurityPolicy", "b", target, cors=cors[1]),
+    )
+    rules = [rule for host in made.ir.fleets[0].virtual_hosts for rule in host.rules]
+    assert all(rule.cors is None for rule in rules)
+    assert "SecurityPolicy default/b spec.targetRefs: Conflicted not applied" in texts(made)
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "closed"),
+    [
+        ({"rules": [DENIED]}, {}, True),
+        ({"rules": [DENIED]}, {"rules": [DENIED]}, False),
+        ({}, {"rules": [DENIED]}, False),
+    ],
+)
+def test_a_policy_that_merges_inside_a_field_closes_its_route(
+    tmp_path: Path, above: dict[str, Any], below: dict[str, Any], closed: bool
+) -> None:
+    whole = {"kind": "Gateway", "name": "one"}
+    rules = [{"defaultAction": "Allow", **one} for one in (above, below)]
+    made = serve(
+        tmp_path,
+        gateway("one", 8001),
+        route("one"),
+        foreign("SecurityPolicy", "a", whole, authorization=rules[0]),
+        foreign("SecurityPolicy", "b", ROUTE, mergeType="StrategicMerge", authorization=rules[1]),
+    )
+    assert (500 in statuses(made)["p8001"]) is closed
+    assert ("not merged with authorization of SecurityPolicy default/a" in texts(made)) is closed
+
+
+def test_a_merging_policy_closes_its_tcp_route(tmp_path: Path) -> None:
+    one = gateway("one", 8001)
+    one["spec"]["listeners"][0]["protocol"] = "TCP"
+    spec = route("one")["spec"]
+    rules = [{"defaultAction": "Allow", "rules": [DENIED]}, {"defaultAction": "Allow"}]
+    target = {"kind": "TCPRoute", "name": "db"}
+    made = serve(
+        tmp_path,
+        one,
+        make("TCPRoute", "db", spec),
+        foreign("SecurityPolicy", "a", {"kind": "Gateway", "name": "one"}, authorization=rules[0]),
+        foreign("SecurityPolicy", "b", target, mergeType="JSONMerge", authorization=rules[1]),
+    )
+    assert closings(made) == [("TCPRoute", "", "authorization")]
+    assert "TCPRoute default/db refuses connections" in texts(made)
+
+
+def test_a_tcp_listener_may_have_other_settings_of_http(tmp_path: Path) -> None:
+    one = gateway("one", 8001, 8002)
+    one["spec"]["listeners"][0]["protocol"] = "TCP"
+    paths = {"path": {"escapedSlashesAction": "KeepUnchanged"}}
+    whole = foreign("ClientTrafficPolicy", "a", {"kind": "Gateway", "name": "one"}, **paths)
+    part = foreign("ClientTrafficPolicy", "b", PART, timeout={"tcp": {"idleTimeout": "5s"}})
+    assert closings(serve(tmp_path, one, whole, part)) == []
 
 
 def test_cors_that_listeners_do_not_share_is_named(tmp_path: Path) -> None:
@@ -215,6 +307,148 @@ def test_a_listener_set_has_no_option_of_its_gateway(tmp_path: Path) -> None:
     made = serve(tmp_path, *objects, foreign("ClientTrafficPolicy", "a", target, **LENIENT))
     (policy,) = made.memo.adoption.closing
     assert [(one.kind, one.name) for one, _ in policy.targets] == [("ListenerSet", "more")]
+
+
+def listener_set(*listeners: dict[str, Any]) -> dict[str, Any]:
+    spec = {"parentRef": {"name": "one"}, "listeners": list(listeners)}
+    return make("ListenerSet", "set", spec)
+
+
+def closings(made: Translation) -> list[tuple[str, str, str]]:
+    """Return kind, section and fields of all closed listeners."""
+    return [
+        (target.kind, target.section, policy.access_policies[0])
+        for policy in made.memo.adoption.closing
+        for target, _ in policy.targets
+    ]
+
+
+def test_a_listener_set_has_the_client_certificates_of_its_gateway(tmp_path: Path) -> None:
+    """Listener x has those of the Gateway's policy on the port of a listener without, and on another port."""
+    whole = {"kind": "Gateway", "name": "one"}
+    tls = {"protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "server"}]}}
+    quiet = foreign("ClientTrafficPolicy", "d", {**whole, "sectionName": "a"}, **IDLE)
+    strict = foreign("ClientTrafficPolicy", "c", whole, **CLIENTS)
+    for port in (8443, 9443):
+        more = listener_set({"name": "x", "port": port, "hostname": "x.example", **tls})
+        made = serve(tmp_path, secure("one", a=8443), more, strict, quiet)
+        frontend = adopted_gateway(made).tls.frontend
+        assert frontend.default.validation.ca_certificate_refs[0].name == "authority"
+        assert [one.port for one in frontend.per_port] == ([] if port == 8443 else [8443])
+        assert closings(made) == []
+
+
+def test_a_listener_set_has_the_lowest_version_of_its_gateway(tmp_path: Path) -> None:
+    tls = {"protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "server"}]}}
+    more = listener_set({"name": "x", "port": 9443, **tls})
+    target = {"kind": "Gateway", "name": "one"}
+    policy = foreign("ClientTrafficPolicy", "c", target, tls={"minVersion": "1.3"})
+    made = serve(tmp_path, secure("one", a=8443), more, policy)
+    (listener,) = made.memo.adoption.snapshot.listener_sets["default", "set"].spec.listeners
+    assert listener.tls is not None
+    assert listener.tls.options == {"gateway.edge.io/tls-min-version": "1.3"}
+
+
+HOPS = {"clientIPDetection": {"xForwardedFor": {"numTrustedHops": 1}}}
+IDLE = {"timeout": {"http": {"idleTimeout": "5s"}}}
+PART = {"kind": "Gateway", "name": "one", "sectionName": "p8001"}
+ADDRESS = "clientIPDetection, proxyProtocol"
+
+
+@pytest.mark.parametrize(
+    ("policies", "closed"),
+    [
+        ([(PART, HOPS)], [("Gateway", "p8001", ADDRESS)]),
+        ([({"kind": "Gateway", "name": "one"}, HOPS)], []),
+        (
+            [
+                ({"kind": "Gateway", "name": "one"}, HOPS),
+                ({"kind": "ListenerSet", "name": "set"}, IDLE),
+            ],
+            [("ListenerSet", "x", ADDRESS)],
+        ),
+        (
+            [
+                ({"kind": "Gateway", "name": "one"}, HOPS),
+                ({"kind": "ListenerSet", "name": "set"}, HOPS),
+            ],
+            [],
+        ),
+        (
+            [({"kind": "ListenerSet", "name": "set", "sectionName": "x"}, HOPS)],
+            [("ListenerSet", "x", ADDRESS)],
+        ),
+    ],
+)
+def test_listener_sets_share_client_addresses_or_are_closed(
+    tmp_path: Path,
+    policies: list[tuple[dict[str, Any], dict[str, Any]]],
+    closed: list[tuple[str, str, str]],
+) -> None:
+    made = serve(
+        tmp_path,
+        gateway("one", 8001),
+        listener_set({"name": "x", "port": 8002, "protocol": "HTTP"}),
+        *(
+            foreign("ClientTrafficPolicy", f"c{at}", target, **fields)
+            for at, (target, fields) in enumerate(policies)
+        ),
+    )
+    assert closings(made) == closed
+    told = [one for one in made.problems if "would be those of the Gateway" in one.message]
+    assert len(told) == len(closed) and all(one.severity == "error" and one.hint for one in told)
+
+
+def test_a_listener_set_that_is_not_allowed_closes_nothing(tmp_path: Path) -> None:
+    more = listener_set({"name": "x", "port": 8002, "protocol": "HTTP"})
+    more["metadata"]["namespace"] = "other"
+    more["spec"]["parentRef"]["namespace"] = "default"
+    policy = foreign("ClientTrafficPolicy", "c", PART, **HOPS)
+    assert closings(serve(tmp_path, gateway("one", 8001), more, policy)) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "fields"),
+    [
+        (
+            "headers.xForwardedClientCert",
+            {"headers": {"xForwardedClientCert": {"mode": "AlwaysForwardOnly"}}},
+        ),
+        ("headers.withUnderscoresAction", {"headers": {"withUnderscoresAction": "Allow"}}),
+        ("path.escapedSlashesAction", {"path": {"escapedSlashesAction": "KeepUnchanged"}}),
+    ],
+)
+def test_a_listener_with_other_requests_is_closed(
+    tmp_path: Path, field: str, fields: dict[str, Any]
+) -> None:
+    whole = foreign("ClientTrafficPolicy", "a", {"kind": "Gateway", "name": "one"}, **fields)
+    part = foreign("ClientTrafficPolicy", "b", PART, **IDLE)
+    made = serve(tmp_path, gateway("one", 8001, 8002), route("one"), whole, part)
+    assert closings(made) == [("Gateway", "p8001", field)]
+    assert {name: 500 in one for name, one in statuses(made).items()} == {
+        "p8001": True,
+        "p8002": False,
+    }
+
+
+@pytest.mark.parametrize("fault", [{"concurrency": "x"}, [1]])
+def test_a_gateway_whose_proxy_has_an_error_is_not_served(tmp_path: Path, fault: Any) -> None:
+    one = gateway("one", 8001)
+    ref = {"group": "gateway.envoyproxy.io", "kind": "EnvoyProxy", "name": "p"}
+    one["spec"]["infrastructure"] = {"parametersRef": ref}
+    proxy = make("EnvoyProxy", "p", fault, "gateway.envoyproxy.io/v1alpha1")
+    objects = [one, route("one"), proxy]
+    source = FileSource([tmp_path], adopt=True)
+
+    def write() -> Snapshot:
+        (tmp_path / "a.yaml").write_text(yaml.safe_dump_all([WEB, *objects]))
+        return source.read().snapshot
+
+    made = translate(write(), ADOPT)
+    assert not statuses(made) and "parametersRef" in texts(made)
+    objects[2] = {**proxy, "spec": {}}
+    made = translate(write(), ADOPT, made)
+    assert statuses(made) == {"p8001": set()}
 
 
 def test_one_name_in_both_groups_closes_the_second(tmp_path: Path) -> None:

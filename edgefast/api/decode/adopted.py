@@ -31,6 +31,7 @@ __all__ = ["CLIENT_MARK", "AdoptedObject", "build_adopted", "write_note"]
 
 #: Follows the name of the EdgeProxy of a ClientTrafficPolicy; no name of a user's object has an upper-case letter.
 CLIENT_MARK = ".Client"
+_LIMITS: Path = ("spec", "rateLimit")
 
 
 class AdoptedObject(msgspec.Struct, frozen=True):
@@ -43,7 +44,7 @@ class AdoptedObject(msgspec.Struct, frozen=True):
 def write_note(note: Note) -> Violation:
     """Return a note as a violation: an error where it closes something."""
     severity: Literal["", "warning"] = "" if note.effect == "closes" else "warning"
-    return Violation(note.path, "NotSupported", note.message, note.hint, severity)
+    return Violation(note.path, note.reason, note.message, note.hint, severity)
 
 
 def build_adopted(obj: Object, document: AdoptedDocument) -> AdoptedObject:
@@ -53,7 +54,8 @@ def build_adopted(obj: Object, document: AdoptedDocument) -> AdoptedObject:
         given = document.settings
         settings = AdoptedSettings(
             cors=_build(HTTPCORSFilter, given.cors, ("spec", "cors"), wrong),
-            limits=_build(RateLimitFilterSpec, given.limits, ("spec", "rateLimit"), wrong),
+            global_limits=_build(RateLimitFilterSpec, given.global_limits, _LIMITS, wrong),
+            local_limits=_build(RateLimitFilterSpec, given.local_limits, _LIMITS, wrong),
             retry=_build(HTTPRouteRetry, given.retry, ("spec", "retry"), wrong),
             backend_request=_check_time(given.backend_request, wrong),
         )
@@ -62,7 +64,9 @@ def build_adopted(obj: Object, document: AdoptedDocument) -> AdoptedObject:
         spec: Any = obj.spec
         if document.only_selectors:
             spec = msgspec.structs.replace(spec, target_refs=())
-        adopted = AdoptedPolicy(selectors=document.selectors, settings=settings)
+        adopted = AdoptedPolicy(
+            selectors=document.selectors, settings=settings, merges=document.merges
+        )
         return AdoptedObject(msgspec.structs.replace(obj, spec=spec, adopted=adopted))
     if isinstance(obj, EdgeProxy) and document.client:
         where: Path = ("spec", "tls", "clientValidation")

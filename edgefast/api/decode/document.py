@@ -45,6 +45,7 @@ from edgefast.api.migration.access_policies import find_access_policies
 from edgefast.api.migration.adoption.adopt import adopt_document
 from edgefast.api.migration.adoption.adopted_document import ENVOY_GROUP
 from edgefast.api.migration.adoption.references import ADOPTED_KINDS, is_adoptable
+from edgefast.api.migration.adoption.refused_policy import describe_refusal, find_deciding
 from edgefast.api.migration.annotations import Unapplied
 from edgefast.api.migration.field_mappings import find_kind
 from edgefast.api.migration.foreign_kinds import (
@@ -91,16 +92,14 @@ _POLICIES = (*OWN_POLICIES, _TLS_POLICY)
 _SUGGESTED = {did_you_mean(kind, (kind,)): kind for kind in (*_CLOSES, _TLS_POLICY)}
 
 
-#: A policy of Envoy Gateway that stays one of another project.
-_UNADOPTED = Violation(
-    ("spec",),
-    "NotSupported",
-    "its targets are in other namespaces or cannot be read; it is not adopted",
-    "write a policy in each namespace",
-    "warning",
-)
 #: Fields of a ClientTrafficPolicy with an error that are named.
 _MOST_NAMES = 16
+_TARGET_PATHS: tuple[Path, ...] = (
+    ("spec",),
+    ("spec", "targetRef"),
+    ("spec", "targetRefs"),
+    ("spec", "targetSelectors"),
+)
 
 
 class Found(msgspec.Struct, frozen=True, eq=False):
@@ -215,11 +214,18 @@ def _decode(
     *,
     adopt: bool,
 ) -> Found:
-    document = adopt_document(raw) if adopt and not repeated else None
+    document = adopt_document(raw) if adopt else None
     if document is None:
         found = _decode_one(raw, prefix, repeated, namespace)
         if adopt and found.ref is not None and is_adoptable(found.ref.group, found.ref.kind):
-            return msgspec.structs.replace(found, violations=(*found.violations, _UNADOPTED))
+            more = find_deciding(found.ref.kind, raw, repeated=bool(repeated))
+            access = (*found.access_policies, *more)
+            return msgspec.structs.replace(
+                found,
+                violations=(*found.violations, *repeated, write_note(describe_refusal(raw))),
+                access_policies=access,
+                lost=bool(access) and (has_unread_target(raw) or _repeats_targets(repeated)),
+            )
         return found
     found = _decode_one(document.raw, prefix, (), namespace)
     notes = tuple(write_note(one) for one in document.notes)
@@ -228,22 +234,32 @@ def _decode(
     if obj is not None:
         built = build_adopted(obj, document)
         obj, wrong = built.obj, built.violations
-    told = (*found.violations, *wrong, *notes)
+    placed = (
+        msgspec.structs.replace(one, path=document.locate(one.path))
+        for one in (*found.violations, *wrong)
+    )
+    told = (*repeated, *placed, *notes)
     if document.client:
-        return _place_client(raw, prefix, obj, told, namespace)
+        found = _place_client(raw, prefix, obj, told, namespace)
+        return msgspec.structs.replace(found, lost=found.lost or _repeats_targets(repeated))
     grave = [one for one in told if one.severity != "warning"]
     if grave and (obj is not None or found.closed is not None or wrong):
         # Its targets are those of the original document.
         kind = str(raw["kind"])
         ours = kind == ADOPTED_KINDS.get(kind)
         ref = _ref(raw, kind, EDGE_GROUP if ours else ENVOY_GROUP, True)
-        return _refuse(raw, kind, prefix, ref, told, (), namespace, found.references)
+        return _refuse(raw, kind, prefix, ref, told, repeated, namespace, found.references)
     if not told:
         return msgspec.structs.replace(found, obj=obj)
     named = found.ref or (ref_of(obj) if obj is not None else None)
     if named is not None and named.kind != raw["kind"]:
         named = msgspec.structs.replace(named, kind=str(raw["kind"]), group=ENVOY_GROUP)
     return msgspec.structs.replace(found, obj=obj, ref=named, violations=told)
+
+
+def _repeats_targets(repeated: tuple[Violation, ...]) -> bool:
+    """Tell whether a document gives its targets twice: only the last are known."""
+    return any(one.path[:2] in _TARGET_PATHS for one in repeated)
 
 
 def _place_client(

@@ -110,6 +110,9 @@ ENVOY_GATEWAY = Project(
                 "jwt.providers[].remoteJWKS.backendSettings": unsupported(
                     "the Service and its BackendTLSPolicy set how keys are fetched"
                 ),
+                "jwt.providers[].remoteJWKS.failedRefetchDuration": unsupported(
+                    "edgefast waits 1 to 60 seconds after a failed fetch"
+                ),
                 "extAuth.contextExtensions": unsupported(
                     "pathOverride can have a query with data for the service"
                 ),
@@ -272,7 +275,8 @@ ENVOY_GATEWAY = Project(
             },
             inner={name: one for name, one in _CLIENT.items() if "." in name},
             about="An EdgeProxy has these settings, and each Gateway names its EdgeProxy. A policy of one listener applies with `--adopt` if the "
-            "Gateway has no other listener; a listener whose client addresses would be read in another way is closed.",
+            "Gateway has no other listener; a listener is closed if its client addresses, "
+            "client certificate header, underscores or escaped slashes would differ. This includes listeners of ListenerSets.",
         ),
         ForeignKind(
             "HTTPRouteFilter",

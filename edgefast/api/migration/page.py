@@ -128,10 +128,15 @@ edgefast serves them: Envoy Gateway does not know their filters.
 - A problem names each field without a counterpart: the object, the field and what to do.
 - A field that decides access and has no counterpart closes the targets of its policy: they answer 500.
 - edgefast reads `targetRef`, `targetRefs` and `targetSelectors`. A policy with targets in other namespaces is not adopted; it closes its
-  targets if it decides access.
+  targets if it decides access or limits rates.
+- A field that edgefast has and Envoy Gateway lacks, such as `satisfy`, is an error in an object of Envoy Gateway.
+- Of two policies with the same target, the older one applies.
 - `cors`, `rateLimit` and `retry` become filters and fields of the rules of the targets. A field of the rule itself takes precedence. A
   route with several parents gets the rate limits of all of them. CORS and retries apply if its listeners have the same policy.
 - A policy of a route without `mergeType` replaces policies above it, as in Envoy Gateway. A policy of a listener inherits.
+- With `mergeType` a global and a local rate limit of two levels apply together. A SecurityPolicy closes its route if it sets a part of a
+  field, such as `authorization`, and the policy above sets another part: edgefast does not merge inside a field.
+- A Gateway whose EnvoyProxy has an error is not served.
 - If a local rate limit has rules with and without `clientSelectors`, the rule without them counts all requests.
 - In a cluster the controller does not adopt objects: convert them.
 """

@@ -18,7 +18,8 @@ class AdoptedSettings(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Fields of routes that a policy of another project sets; each is plain data that the decoder has checked."""
 
     cors: object = None  # HTTPCORSFilter
-    limits: object = None  # RateLimitFilterSpec
+    global_limits: object = None  # RateLimitFilterSpec
+    local_limits: object = None  # RateLimitFilterSpec
     retry: object = None  # HTTPRouteRetry
     backend_request: str = ""  # timeouts.backendRequest of a rule
 
@@ -29,6 +30,8 @@ class AdoptedPolicy(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     #: Targets by label, of the policy's namespace.
     selectors: tuple[PolicyTarget, ...] = ()
     settings: AdoptedSettings = AdoptedSettings()
+    #: Fields of the policies above it remain inside a field that both set.
+    merges: bool = False
 
 
 class AdoptedClient(msgspec.Struct, frozen=True, kw_only=True, gc=False):

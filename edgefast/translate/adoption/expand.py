@@ -35,6 +35,7 @@ _READ = attrgetter(
     "tcp_routes",
     "udp_routes",
     "listener_sets",
+    "namespaces",
     "services",
     "backends",
     "x_backends",
@@ -70,11 +71,20 @@ def expand_adopted(snapshot: Snapshot, settings: Settings, previous: Adoption | 
     """Place the settings of adopted policies."""
     if not settings.adopt:
         return Adoption(base=snapshot, snapshot=snapshot)
-    if previous is not None and all(map(is_, _READ(snapshot), _READ(previous.base))):
+    if (
+        previous is not None
+        and all(map(is_, _READ(snapshot), _READ(previous.base)))
+        and _list_refused(snapshot) == _list_refused(previous.base)
+    ):
         if snapshot is previous.base:
             return previous
         return _apply(snapshot, previous)
     return _apply(snapshot, _make(snapshot, previous))
+
+
+def _list_refused(snapshot: Snapshot) -> set[_Name]:
+    """Return the names of EnvoyProxies with an error."""
+    return {one for one in snapshot.refused if one[0] == "EnvoyProxy"}
 
 
 def _make(snapshot: Snapshot, previous: Adoption | None) -> Adoption:
@@ -102,7 +112,7 @@ def _make(snapshot: Snapshot, previous: Adoption | None) -> Adoption:
         snapshot=snapshot,
         made=made,
         removed=tuple(gateways.removed),
-        closing=tuple(gateways.closing),
+        closing=(*routes.closing, *gateways.closing),
         problems=(*routes.problems, *gateways.problems),
         origins={**routes.origins, **gateways.origins},
     )

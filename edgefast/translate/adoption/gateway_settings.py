@@ -1,13 +1,14 @@
 """Gateway settings: adopted ClientTrafficPolicies as the EdgeProxy, the client certificates and the TLS options of their Gateways.
 
 In: a snapshot, the EdgeProxies that stand for ClientTrafficPolicies. Out: Gateways, EdgeProxies, problems, and policies that close
-listeners. An EdgeProxy is for all listeners of a Gateway: a listener whose client addresses would be read in another way is closed.
+listeners. An EdgeProxy is for all listeners of a Gateway and its ListenerSets: a listener whose own policy, or lack of one, decides
+access in another way is closed.
 Must never: serve a listener without the client certificates that its policy requires.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -22,7 +23,8 @@ from edgefast.api.gateway.gateway import (
     TLSConfig,
     TLSPortConfig,
 )
-from edgefast.api.gateway.listener import Listener, ListenerTLSConfig
+from edgefast.api.gateway.listener import Listener
+from edgefast.api.gateway.listenerset import ListenerSet
 from edgefast.api.kinds import EDGE_GROUP, Object
 from edgefast.api.migration.adoption.adopted_document import ENVOY_GROUP
 from edgefast.api.migration.foreign_policy import ForeignPolicy
@@ -35,6 +37,7 @@ from edgefast.api.snapshot import Key, Snapshot
 from edgefast.diagnostics.problem import ObjectRef, Problem, Source
 from edgefast.translate.adoption.route_rules import MARK
 from edgefast.translate.adoption.targets import select_names
+from edgefast.translate.gateway.listenerset import allows_sets, parent_of
 
 __all__ = ["GatewayEditor", "ref_of_client"]
 
@@ -42,6 +45,24 @@ _PROXY = "EnvoyProxy"
 _NOWHERE = Source("", 0)
 #: The option that names a Secret of the policy's namespace, if it has no slash.
 _CLIENT_CA = "gateway.edge.io/client-ca"
+
+_TO_GATEWAY = "target the Gateway, or put the listener on a Gateway of its own"
+#: Settings of an EdgeProxy that decide access, by their fields of a ClientTrafficPolicy: which address, certificate and path policies see.
+_DECIDING: dict[str, Callable[[EdgeProxySpec], object]] = {
+    "clientIPDetection, proxyProtocol": lambda spec: spec.client_address,
+    "headers.xForwardedClientCert": lambda spec: (
+        spec.headers.x_forwarded_client_cert if spec.headers is not None else None
+    ),
+    "headers.withUnderscoresAction": lambda spec: (
+        spec.http.underscores if spec.http is not None else None
+    ),
+    "path.escapedSlashesAction": lambda spec: (
+        spec.http.escaped_slashes if spec.http is not None else None
+    ),
+}
+
+_HTTP = ("HTTP", "HTTPS")
+_OF_CONNECTIONS = ("clientIPDetection, proxyProtocol",)
 
 
 def ref_of_client(client: AdoptedClient, namespace: str) -> ObjectRef:
@@ -61,6 +82,18 @@ class _Client(msgspec.Struct, frozen=True, eq=False):
         return ref_of_client(self.client, self.proxy.metadata.namespace)
 
 
+class _Place(msgspec.Struct, frozen=True, eq=False):
+    """One listener of a Gateway, or of a ListenerSet of it, and the policy that applies to it."""
+
+    kind: str
+    key: Key
+    listener: Listener
+    one: _Client | None
+
+    def __str__(self) -> str:
+        return f"listener {self.listener.name} of {self.kind} {self.key[0]}/{self.key[1]}"
+
+
 class GatewayEditor:
     """Places settings of ClientTrafficPolicies on Gateways."""
 
@@ -74,14 +107,31 @@ class GatewayEditor:
 
     def edit_all(self) -> None:
         """Edit every Gateway with a ClientTrafficPolicy or an adopted EnvoyProxy."""
-        found: dict[Key, dict[str, _Client]] = {}
+        found: dict[str, dict[Key, dict[str, _Client]]] = {"Gateway": {}, "ListenerSet": {}}
         for one in sorted(self._find_clients(), key=_age):
             self.removed.append(_ref(one.proxy))
             for target in one.client.targets:
                 self._place(one, target, found)
+        sets: dict[Key, list[tuple[Key, ListenerSet]]] = {}
+        for key, listener_set in self._snapshot.listener_sets.items():
+            parent = parent_of(listener_set)
+            if parent is not None:
+                sets.setdefault(parent, []).append((key, listener_set))
         for key, gateway in self._snapshot.gateways.items():
-            if gateway.closed is None:
-                self._edit(self._rename_parameters(gateway), found.get(key, {}))
+            if gateway.closed is not None:
+                continue
+            whole, places = found["Gateway"].get(key, {}), []
+            for listener in gateway.spec.listeners:
+                one_of = whole.get(listener.name) or whole.get("")
+                places.append(_Place("Gateway", key, listener, one_of))
+            for name, listener_set in sets.get(key, ()):
+                if not allows_sets(gateway, name[0], self._snapshot):
+                    continue
+                own = found["ListenerSet"].get(name, {})
+                for listener in listener_set.spec.listeners:
+                    one_of = own.get(listener.name) or own.get("") or whole.get("")
+                    places.append(_Place("ListenerSet", name, listener, one_of))
+            self._edit(self._rename_parameters(gateway), whole.get(""), places)
         self._rename_classes()
 
     def _find_clients(self) -> Iterator[_Client]:
@@ -90,16 +140,22 @@ class GatewayEditor:
                 yield _Client(proxy, proxy.adopted)
 
     def _place(
-        self, one: _Client, target: PolicyTarget, found: dict[Key, dict[str, _Client]]
+        self, one: _Client, target: PolicyTarget, found: dict[str, dict[Key, dict[str, _Client]]]
     ) -> None:
         namespace = one.proxy.metadata.namespace
         path = ".".join(str(part) for part in target.path[:2])
         if target.kind != "Gateway":
             message = f"targets of kind {target.kind} are not supported (supported: Gateway)"
-            self._warn(one, path, message, "target the Gateway")
-            if _decides(one):
+            if target.kind == "ListenerSet":
                 for name in select_names(target, namespace, self._snapshot):
-                    self._close(one, target.kind, (namespace, name), target.section)
+                    there = found["ListenerSet"].setdefault((namespace, name), {})
+                    there.setdefault(target.section, one)
+            elif _decides(one):
+                for name in select_names(target, namespace, self._snapshot):
+                    key = namespace, name
+                    self._close(one, target.kind, key, target.section, "spec", message)
+                return
+            self._warn(one, path, message, "target the Gateway")
             return
         for name in select_names(target, namespace, self._snapshot):
             gateway = self._snapshot.gateways.get((namespace, name))
@@ -113,76 +169,107 @@ class GatewayEditor:
                 message = f"Gateway {namespace}/{name} has no listener {target.section}"
                 self._warn(one, path, message, reason="NotFound")
                 continue
-            there = found.setdefault((namespace, name), {})
+            there = found["Gateway"].setdefault((namespace, name), {})
             first = there.setdefault(target.section, one)
             if first is not one:
                 message = f"not applied: {first.ref} has the same target and is older"
-                self._warn(one, path, message, "merge the two policies", "Conflict")
+                self._warn(one, path, message, "merge the two policies", "Conflicted")
 
     # --- one Gateway ---
 
-    def _edit(self, gateway: Gateway, clients: dict[str, _Client]) -> None:
-        if clients:
-            gateway = self._edit_listeners(gateway, clients)
-            gateway = self._edit_proxy(gateway, clients)
+    def _edit(self, gateway: Gateway, whole: _Client | None, places: list[_Place]) -> None:
+        if any(place.one is not None for place in places):
+            gateway = self._edit_listeners(gateway, places)
+            gateway = self._edit_frontend(gateway, whole, places)
+            gateway = self._edit_proxy(gateway, whole, places)
         if gateway is not self._snapshot.gateways[_key(gateway)]:
             self.objects.append(gateway)
 
-    def _edit_listeners(self, gateway: Gateway, clients: dict[str, _Client]) -> Gateway:
-        listeners = []
-        wanted: dict[int, dict[str, FrontendTLSValidation | None]] = {}
-        for listener in gateway.spec.listeners:
-            one = clients.get(listener.name) or clients.get("")
-            if one is not None and listener.tls is not None and _terminates(listener):
-                listeners.append(_with_options(listener, listener.tls, one))
-            else:
-                listeners.append(listener)
-            if listener.protocol == "HTTPS":
-                there = wanted.setdefault(listener.port, {})
-                there[listener.name] = _validation(one)
-        spec = msgspec.structs.replace(gateway.spec, listeners=tuple(listeners))
-        whole = _validation(clients.get(""))
-        own = spec.tls.frontend if spec.tls is not None else None
+    def _edit_listeners(self, gateway: Gateway, places: list[_Place]) -> Gateway:
+        """Give listeners their options of TLS."""
+        found: dict[tuple[str, Key], list[Listener]] = {}
+        for place in places:
+            listener, one = place.listener, place.one
+            options = _find_options(listener, one) if one is not None else {}
+            if place.kind != "Gateway" and _CLIENT_CA in options:
+                message = f"not applied to {place}: a ListenerSet does not have this client CA"
+                self._close_place(place, "tls.clientValidation", message, _TO_GATEWAY)
+            elif options and listener.tls is not None:
+                tls = msgspec.structs.replace(
+                    listener.tls, options={**listener.tls.options, **options}
+                )
+                listener = msgspec.structs.replace(listener, tls=tls)
+            found.setdefault((place.kind, place.key), []).append(listener)
+        for (kind, key), listeners in found.items():
+            if kind == "ListenerSet":
+                old = self._snapshot.listener_sets[key]
+                if tuple(listeners) != old.spec.listeners:
+                    spec = msgspec.structs.replace(old.spec, listeners=tuple(listeners))
+                    self.objects.append(msgspec.structs.replace(old, spec=spec))
+        own = found.get(("Gateway", _key(gateway)), [])
+        return msgspec.structs.replace(
+            gateway, spec=msgspec.structs.replace(gateway.spec, listeners=tuple(own))
+        )
+
+    def _edit_frontend(
+        self, gateway: Gateway, whole: _Client | None, places: list[_Place]
+    ) -> Gateway:
+        """Set the client certificates of each port; a listener that needs others is closed."""
+        default = _validation(whole)
+        wanted: dict[int, list[_Place]] = {}
+        for place in places:
+            if place.listener.protocol == "HTTPS":
+                wanted.setdefault(place.listener.port, []).append(place)
+        own = gateway.spec.tls.frontend if gateway.spec.tls is not None else None
         ports: dict[int, FrontendTLSValidation | None] = {}
-        for port, named in wanted.items():
-            values = [*named.values()]
-            if own is None and all(value == values[0] for value in values):
-                if values[0] != whole:
+        for port, there in wanted.items():
+            values = [_validation(place.one) for place in there]
+            if own is not None:
+                self._close_strict(there, None, "the Gateway has its own spec.tls.frontend")
+            elif all(value == values[0] for value in values):
+                if values[0] != default:
                     ports[port] = values[0]
-                continue
-            for name, value in named.items():
-                one = clients.get(name) or clients.get("")
-                if value is not None and one is not None:
-                    self._close(one, "Gateway", _key(gateway), name, "tls.clientValidation")
-        if own is None and (ports or whole is not None):
-            spec = msgspec.structs.replace(spec, tls=_with_frontend(spec.tls, whole, ports))
-        self._close_sets(gateway, clients.get(""))
-        return msgspec.structs.replace(gateway, spec=spec)
+            else:
+                self._close_strict(there, default, f"port {port} has other client certificates")
+        if own is None and (ports or default is not None):
+            tls = _with_frontend(gateway.spec.tls, default, ports)
+            spec = msgspec.structs.replace(gateway.spec, tls=tls)
+            return msgspec.structs.replace(gateway, spec=spec)
+        return gateway
 
-    def _close_sets(self, gateway: Gateway, one: _Client | None) -> None:
-        """Close ListenerSets of a Gateway whose policy has an option for client certificates: their listeners do not have it."""
-        if one is None or _CLIENT_CA not in one.client.options:
-            return
-        for key, found in self._snapshot.listener_sets.items():
-            ref = found.spec.parent_ref
-            if (ref.namespace or key[0], ref.name) == _key(gateway):
-                self._close(one, "ListenerSet", key, "", "tls.clientValidation.optional")
+    def _close_strict(
+        self, places: list[_Place], given: FrontendTLSValidation | None, why: str
+    ) -> None:
+        """Close listeners that need other client certificates than their port has."""
+        for place in places:
+            value = _validation(place.one)
+            optional = place.one is not None and _CLIENT_CA in place.one.client.options
+            if value not in (None, given) or (optional and given is not None):
+                message = f"not applied to {place}: {why}"
+                hint = "use another port, or one policy for all listeners of the port"
+                self._close_place(place, "tls.clientValidation", message, hint)
+            elif value != given and place.one is not None:
+                message = f"{place} needs a client certificate, because its port does"
+                self._warn(place.one, "spec.tls", message, "use another port")
 
-    def _edit_proxy(self, gateway: Gateway, clients: dict[str, _Client]) -> Gateway:
-        names = [one.name for one in gateway.spec.listeners]
-        whole = clients.get("")
-        used = {id(clients.get(name) or whole): clients.get(name) or whole for name in names}
+    def _edit_proxy(self, gateway: Gateway, whole: _Client | None, places: list[_Place]) -> Gateway:
+        used = {id(place.one): place.one for place in places}
         if whole is None and len(used) == 1:
             whole = next(iter(used.values()))  # one policy for each listener
-        for name, one in clients.items():
-            if not name or one is whole:
+        other = whole.proxy.spec if whole is not None else EdgeProxySpec()
+        warned: set[int] = set()
+        for place in places:
+            one = place.one
+            if one is None or one is whole:
                 continue
-            spec, other = one.proxy.spec, whole.proxy.spec if whole is not None else EdgeProxySpec()
-            if spec.client_address != other.client_address:
-                self._close(one, "Gateway", _key(gateway), name, "clientIPDetection, proxyProtocol")
-            if msgspec.structs.replace(spec, client_address=None) != msgspec.structs.replace(
-                other, client_address=None
-            ):
+            spec = one.proxy.spec
+            deciding = _DECIDING if place.listener.protocol in _HTTP else _OF_CONNECTIONS
+            names = [name for name in deciding if _DECIDING[name](spec) != _DECIDING[name](other)]
+            if names:
+                message = f"{', '.join(names)} would be those of the Gateway for {place}"
+                self._close_place(place, ", ".join(names), message, _TO_GATEWAY)
+            elif spec != other and place.kind == "Gateway" and id(one) not in warned:
+                warned.add(id(one))
                 message = "settings of one listener are not applied, because listeners of a Gateway share them"
                 self._warn(one, "spec.targetRefs", message, "target the Gateway")
         if whole is None or whole.proxy.spec == EdgeProxySpec():
@@ -212,16 +299,22 @@ class GatewayEditor:
         ref = infrastructure.parameters_ref if infrastructure is not None else None
         if infrastructure is None or ref is None or (ref.group, ref.kind) != (ENVOY_GROUP, _PROXY):
             return gateway
-        if (gateway.metadata.namespace, ref.name) not in self._snapshot.edge_proxies:
+        if not self._has_proxy(gateway.metadata.namespace, ref.name):
             return gateway
         return _with_parameters(gateway, infrastructure, ref.name)
+
+    def _has_proxy(self, namespace: str, name: str) -> bool:
+        """Tell whether a file has an EnvoyProxy; a Gateway of one with an error is not served, as with such an EdgeProxy."""
+        if (namespace, name) in self._snapshot.edge_proxies:
+            return True
+        return (_PROXY, namespace, name) in self._snapshot.refused
 
     def _rename_classes(self) -> None:
         for one in self._snapshot.gateway_classes.values():
             ref = one.spec.parameters_ref
             if ref is None or (ref.group, ref.kind) != (ENVOY_GROUP, _PROXY):
                 continue
-            if (ref.namespace or "", ref.name) in self._snapshot.edge_proxies:
+            if self._has_proxy(ref.namespace or "", ref.name):
                 ours = msgspec.structs.replace(ref, group=EDGE_GROUP, kind="EdgeProxy")
                 spec = msgspec.structs.replace(one.spec, parameters_ref=ours)
                 self.objects.append(msgspec.structs.replace(one, spec=spec))
@@ -240,8 +333,25 @@ class GatewayEditor:
         source = self._snapshot.source_of(_ref(one.proxy), path)
         self.problems.append(msgspec.structs.replace(problem, source=source))
 
-    def _close(self, one: _Client, kind: str, key: Key, section: str, what: str = "") -> None:
+    def _close_place(self, place: _Place, what: str, message: str, hint: str) -> None:
+        if place.one is not None:
+            section = place.listener.name
+            self._close(place.one, place.kind, place.key, section, what, message, hint)
+
+    def _close(
+        self,
+        one: _Client,
+        kind: str,
+        key: Key,
+        section: str,
+        what: str,
+        message: str,
+        hint: str = "target the Gateway",
+    ) -> None:
+        """Close a target, and report why."""
         source = self._snapshot.source_of(_ref(one.proxy)) or _NOWHERE
+        problem = Problem(one.ref, "spec.targetRefs", "NotSupported", message, hint, source)
+        self.problems.append(problem)
         target = Target(("spec", "targetRefs"), GATEWAY_GROUP, kind, *key, section=section)
         self.closing.append(
             ForeignPolicy(
@@ -249,7 +359,7 @@ class GatewayEditor:
                 targets=((target, source),),
                 fields=(),
                 source=source,
-                access_policies=(what or "spec",),
+                access_policies=(what,),
             )
         )
 
@@ -260,7 +370,7 @@ def _decides(one: _Client) -> bool:
     return bool(
         client.validation is not None
         or _CLIENT_CA in client.options
-        or one.proxy.spec.client_address is not None
+        or any(read(one.proxy.spec) is not None for read in _DECIDING.values())
     )
 
 
@@ -277,19 +387,17 @@ def _ref(proxy: EdgeProxy) -> ObjectRef:
     return ObjectRef("EdgeProxy", proxy.metadata.namespace, proxy.metadata.name, EDGE_GROUP)
 
 
-def _terminates(listener: Listener) -> bool:
-    return listener.protocol in ("HTTPS", "TLS") and (
-        listener.tls is not None and listener.tls.mode == "Terminate"
-    )
-
-
 def _validation(one: _Client | None) -> FrontendTLSValidation | None:
     found = one.client.validation if one is not None else None
     assert found is None or isinstance(found, FrontendTLSValidation)
     return found
 
 
-def _with_options(listener: Listener, tls: ListenerTLSConfig, one: _Client) -> Listener:
+def _find_options(listener: Listener, one: _Client) -> dict[str, str]:
+    """Return the options of TLS that a listener gets, none if it does not end TLS."""
+    mode = listener.tls.mode if listener.tls is not None else "Terminate"
+    if listener.protocol not in ("HTTPS", "TLS") or mode != "Terminate":
+        return {}
     options = dict(one.client.options)
     validation = _validation(one)
     if validation is not None and listener.protocol != "HTTPS":
@@ -297,8 +405,7 @@ def _with_options(listener: Listener, tls: ListenerTLSConfig, one: _Client) -> L
         options[_CLIENT_CA] = validation.ca_certificate_refs[0].name
     if "/" not in options.get(_CLIENT_CA, "/"):
         options[_CLIENT_CA] = f"{one.proxy.metadata.namespace}/{options[_CLIENT_CA]}"
-    merged = msgspec.structs.replace(tls, options={**tls.options, **options})
-    return msgspec.structs.replace(listener, tls=merged)
+    return options
 
 
 def _with_frontend(

@@ -17,11 +17,14 @@ from edgefast.api.edge.policy_target import BACKEND_TARGETS, PolicyTargetReferen
 from edgefast.api.edge.securitypolicy import SecurityPolicy
 from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.grpcroute import Route
+from edgefast.api.gateway.layer4_route import StreamRoute
 from edgefast.api.gateway.listener import Listener
 from edgefast.api.gateway.listenerset import ListenerSet
+from edgefast.api.kinds import ref_of
 from edgefast.api.model.policy_target import PolicyTarget
 from edgefast.api.model.reference import GATEWAY_GROUP, ParentReference
 from edgefast.api.snapshot import Snapshot
+from edgefast.diagnostics.problem import ObjectRef
 from edgefast.translate.policy.policy_targets import TARGETS
 
 __all__ = ["Policy", "TargetIndex", "resolve_selectors", "select_names"]
@@ -69,12 +72,16 @@ class TargetIndex:
 
     def __init__(self, policies: Iterable[Policy], snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._found: dict[_Target, list[Policy]] = {}
+        self._found: dict[_Target, Policy] = {}
+        #: Policies that a target does not get, and the older one that it gets.
+        self.unused: dict[ObjectRef, ObjectRef] = {}
         for policy in sorted(policies, key=_age):
             namespace = policy.metadata.namespace
             for ref in policy.spec.target_refs:
                 key = (ref.kind, namespace, ref.name, ref.section_name or "")
-                self._found.setdefault(key, []).append(policy)
+                first = self._found.setdefault(key, policy)
+                if first is not policy:
+                    self.unused[ref_of(policy)] = ref_of(first)
 
     def find_for(
         self, route: Route, rule: str, has: Callable[[Policy], bool]
@@ -85,11 +92,10 @@ class TargetIndex:
         """
         meta, kind = route.metadata, type(route).__name__
         for section in dict.fromkeys((rule, "")):
-            there = self._found.get((kind, meta.namespace, meta.name, section), [])
-            for one in there:
-                if has(one):
-                    return (one,), True
-            if any(one.spec.merge_type == "Replace" for one in there):
+            one = self._found.get((kind, meta.namespace, meta.name, section))
+            if one is not None and has(one):
+                return (one,), True
+            if one is not None and one.spec.merge_type == "Replace":
                 return (), True
         above = [
             self._find_at(levels, has)
@@ -99,12 +105,32 @@ class TargetIndex:
         found = tuple({id(one): one for one in above if one is not None}.values())
         return found, len({id(one) for one in above}) <= 1
 
+    def list_parents(
+        self, route: Route | StreamRoute, rule: str
+    ) -> Iterator[tuple[Policy, Policy]]:
+        """Yield each policy of a rule or its route, with each policy above it."""
+        meta, kind = route.metadata, type(route).__name__
+        sections = dict.fromkeys((rule, ""))
+        own = [self._found.get((kind, meta.namespace, meta.name, one)) for one in sections]
+        levels = (
+            level
+            for ref in route.spec.parent_refs
+            for levels in self._levels_of(ref, meta.namespace)
+            for level in levels
+        )
+        above = [self._found.get(level) for level in levels]
+        found = [*own, *above]
+        for at, one in enumerate(own):
+            for other in found[at + 1 :]:
+                if one is not None and other is not None:
+                    yield one, other
+
     def _find_at(self, levels: Iterable[_Target], has: Callable[[Policy], bool]) -> Policy | None:
         """Return the nearest policy with a setting."""
         for level in levels:
-            for one in self._found.get(level, []):
-                if has(one):
-                    return one
+            one = self._found.get(level)
+            if one is not None and has(one):
+                return one
         return None
 
     def _levels_of(self, ref: ParentReference, namespace: str) -> Iterator[list[_Target]]:

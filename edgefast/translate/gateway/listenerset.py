@@ -19,7 +19,7 @@ from edgefast.api.gateway.gateway import Gateway
 from edgefast.api.gateway.listenerset import ListenerSet
 from edgefast.api.kinds import ref_of
 from edgefast.api.model.reference import GATEWAY_GROUP
-from edgefast.api.snapshot import Key
+from edgefast.api.snapshot import Key, Snapshot
 from edgefast.diagnostics.problem import Problem
 from edgefast.translate.deps.dependency_facts import World
 from edgefast.translate.gateway.fail_closed import warn_closed
@@ -54,7 +54,9 @@ def index_listener_sets(world: World) -> Mapping[Key, list[ListenerSetDraft]]:
     found: dict[Key, list[ListenerSetDraft]] = defaultdict(list)
     for one in world.snapshot.listener_sets.values():
         parent, namespace = parent_of(one), one.metadata.namespace
-        if parent is not None and world.settings.watches(namespace, _labels(world, namespace)):
+        if parent is not None and world.settings.watches(
+            namespace, _labels(world.snapshot, namespace)
+        ):
             found[parent].append(ListenerSetDraft(one, parent))
     for group in found.values():
         group.sort(key=lambda draft: age_order(draft.listener_set.metadata))
@@ -71,22 +73,31 @@ def parent_of(listener_set: ListenerSet) -> Key | None:
 
 def check_allowed(gateway: Gateway, draft: ListenerSetDraft, world: World) -> None:
     """Refuse a ListenerSet that its Gateway does not allow."""
+    own, namespace = gateway.metadata.namespace, draft.key[0]
+    if allows_sets(gateway, namespace, world.snapshot):
+        return
     allowed = gateway.spec.allowed_listeners
     from_ = allowed.namespaces.from_ if allowed else "None"
-    selector = allowed.namespaces.selector if allowed else None
-    own, namespace = gateway.metadata.namespace, draft.key[0]
-    if from_ == "All" or (from_ == "Same" and namespace == own):
-        return
-    unread = (found := world.snapshot.namespaces.get(("", namespace))) and found.closed
-    if from_ == "Selector" and selector and not unread:
-        if selector.matches(_labels(world, namespace)):
-            return
     read = " , partly unreadable" if gateway.closed is not None else ""
     message = (
         f"Gateway {own}/{gateway.metadata.name} allows no ListenerSet of namespace {namespace} "
         f"(spec.allowedListeners{read}: from {from_})"
     )
     draft.report.refuse("spec.parentRef", "NotAllowed", message)
+
+
+def allows_sets(gateway: Gateway, namespace: str, snapshot: Snapshot) -> bool:
+    """Tell whether a Gateway allows ListenerSets of a namespace."""
+    allowed = gateway.spec.allowed_listeners
+    if allowed is None:
+        return False
+    from_, selector = allowed.namespaces.from_, allowed.namespaces.selector
+    if from_ == "All" or (from_ == "Same" and namespace == gateway.metadata.namespace):
+        return True
+    found = snapshot.namespaces.get(("", namespace))
+    if from_ != "Selector" or selector is None or (found is not None and found.closed):
+        return False
+    return selector.matches(_labels(snapshot, namespace))
 
 
 def find_lost_sets(world: World) -> Iterator[Problem]:
@@ -103,6 +114,6 @@ def find_lost_sets(world: World) -> Iterator[Problem]:
             yield Report(ref_of(one)).refuse("spec.parentRef.name", "Invalid", message)
 
 
-def _labels(world: World, namespace: str) -> dict[str, str]:
-    found = world.snapshot.namespaces.get(("", namespace))
+def _labels(snapshot: Snapshot, namespace: str) -> dict[str, str]:
+    found = snapshot.namespaces.get(("", namespace))
     return found.metadata.labels if found else {NAME_LABEL: namespace}

@@ -7,8 +7,10 @@ Must never: raise for what a user wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import msgspec
 
 from edgefast.api.edge.policy_target import BACKEND_TARGETS
 from edgefast.api.kinds import EDGE_GROUP
@@ -22,9 +24,16 @@ from edgefast.api.migration.adoption.backend import adopt_backend
 from edgefast.api.migration.adoption.client_traffic import adopt_client_traffic
 from edgefast.api.migration.adoption.envoy_proxy import adopt_envoy_proxy
 from edgefast.api.migration.adoption.fields import Fields
-from edgefast.api.migration.adoption.policy_targets import Targets, read_merge, take_targets
+from edgefast.api.migration.adoption.own_fields import find_own_fields
+from edgefast.api.migration.adoption.policy_targets import (
+    Targets,
+    is_merging,
+    read_merge,
+    take_targets,
+)
 from edgefast.api.migration.adoption.references import rename_references
 from edgefast.api.migration.adoption.route_settings import (
+    RETRY_PLACES,
     read_cors,
     read_rate_limit,
     read_retry,
@@ -46,7 +55,15 @@ def adopt_document(raw: dict[str, Any]) -> AdoptedDocument | None:
     if raw.get("apiVersion") != _VERSION or not isinstance(kind, str):
         return None
     read = _READERS.get(kind)
-    return read(raw) if read is not None else None
+    document = read(raw) if read is not None else None
+    if document is None:
+        return None
+    notes = tuple(find_own_fields(kind, raw))
+    if not isinstance(raw.get("spec"), dict | None):
+        notes = (Note(("spec",), "not an object", "", "closes", "Invalid"),)
+    if not notes:
+        return document
+    return msgspec.structs.replace(document, notes=(*notes, *document.notes))
 
 
 def _adopt_security(raw: dict[str, Any]) -> AdoptedDocument | None:
@@ -55,7 +72,7 @@ def _adopt_security(raw: dict[str, Any]) -> AdoptedDocument | None:
     if targets is None:
         return None
     merge, merged = read_merge(fields, targets)
-    notes = [*merged]
+    notes = [*merged, *_drop_refetch(fields)]
     cors = fields.take("cors")
     found: dict[str, Any] | None = None
     if cors is not None:
@@ -73,7 +90,7 @@ def _adopt_traffic(raw: dict[str, Any]) -> AdoptedDocument | None:
         return None
     merge, merged = read_merge(fields, targets)
     notes = [*merged]
-    limits: dict[str, Any] | None = None
+    limits: dict[str, dict[str, Any]] = {}
     retry: dict[str, Any] | None = None
     backend_request = ""
     value = fields.take("rateLimit")
@@ -87,23 +104,39 @@ def _adopt_traffic(raw: dict[str, Any]) -> AdoptedDocument | None:
     _drop_upgrades(fields)
     _move_sources(fields)
     notes += _find_misplaced(targets, limits, retry)
-    settings = PlainSettings(limits=limits, retry=retry, backend_request=backend_request)
+    settings = PlainSettings(
+        global_limits=limits.get("global"),
+        local_limits=limits.get("local"),
+        retry=retry,
+        backend_request=backend_request,
+    )
     return _policy(raw, fields, targets, merge, notes, settings)
 
 
 def _find_misplaced(
-    targets: Targets, limits: dict[str, Any] | None, retry: dict[str, Any] | None
+    targets: Targets, limits: dict[str, dict[str, Any]], retry: dict[str, Any] | None
 ) -> list[Note]:
     """Return notes about settings of routes whose targets have no rules for them."""
     notes = []
     backends = targets.kinds.intersection(BACKEND_TARGETS)
-    if limits is not None and backends:
+    if limits and backends:
         message = "a rate limit is for Gateways and routes"
         notes.append(Note(("spec", "rateLimit"), message, "write a policy of the routes", "closes"))
     if retry is not None and targets.kinds.difference(("Gateway", "ListenerSet", "HTTPRoute")):
         message = "not applied to targets other than Gateways and HTTPRoutes"
         notes.append(Note(("spec", "retry"), message, "use EdgeProxy spec.grpc.retry for gRPC"))
     return notes
+
+
+def _drop_refetch(fields: Fields) -> Iterator[Note]:
+    """Leave out how soon keys of tokens are fetched again after a failure."""
+    jwt = fields.rest.get("jwt")
+    given = jwt.get("providers") if isinstance(jwt, dict) else None
+    for at, one in enumerate(given if isinstance(given, list) else ()):
+        keys = one.get("remoteJWKS") if isinstance(one, dict) else None
+        if isinstance(keys, dict) and keys.pop("failedRefetchDuration", None) is not None:
+            path = ("spec", "jwt", "providers", at, "remoteJWKS", "failedRefetchDuration")
+            yield Note(path, "not applied", "edgefast waits 1 to 60 seconds after a failed fetch")
 
 
 def _drop_upgrades(fields: Fields) -> None:
@@ -145,6 +178,8 @@ def _policy(
         selectors=targets.selectors,
         only_selectors=not refs,
         settings=settings,
+        merges=is_merging(raw),
+        places=RETRY_PLACES if settings.retry is not None else (),
     )
 
 

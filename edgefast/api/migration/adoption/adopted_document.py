@@ -26,13 +26,15 @@ class Note(msgspec.Struct, frozen=True):
     hint: str = ""
     #: named: a warning. closes: the targets are closed, because the field decides access or a limit relies on it.
     effect: Literal["named", "closes"] = "named"
+    reason: Literal["NotSupported", "Invalid"] = "NotSupported"
 
 
 class PlainSettings(msgspec.Struct, frozen=True):
     """Settings of routes as plain data; "" and None for what the policy does not set."""
 
     cors: dict[str, Any] | None = None
-    limits: dict[str, Any] | None = None
+    global_limits: dict[str, Any] | None = None
+    local_limits: dict[str, Any] | None = None
     retry: dict[str, Any] | None = None
     backend_request: str = ""
 
@@ -46,8 +48,19 @@ class AdoptedDocument(msgspec.Struct, frozen=True, kw_only=True):
     #: The targetRefs of `raw` are only there for the rules about kinds of targets.
     only_selectors: bool = False
     settings: PlainSettings = PlainSettings()
+    merges: bool = False  # mergeType of Envoy Gateway is StrategicMerge or JSONMerge
     client: bool = False  # a ClientTrafficPolicy
     targets: tuple[PolicyTarget, ...] = ()  # of a ClientTrafficPolicy
     validation: dict[str, Any] | None = None  # FrontendTLSValidation
     options: dict[str, str] = {}
     decides: tuple[str, ...] = ()
+    #: Paths below `raw`, and those of the same values in the document of Envoy Gateway.
+    places: tuple[tuple[Path, Path], ...] = ()
+
+    def locate(self, path: Path) -> Path:
+        """Return the path in the document of Envoy Gateway of a path below `raw`."""
+        found = [one for one in self.places if path[: len(one[0])] == one[0]]
+        if not found:
+            return path
+        ours, theirs = max(found, key=lambda one: len(one[0]))
+        return (*theirs, *path[len(ours) :])

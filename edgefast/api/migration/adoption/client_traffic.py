@@ -12,7 +12,7 @@ from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.loaded import Path
 from edgefast.api.migration.adoption.adopted_document import AdoptedDocument, Note
 from edgefast.api.migration.adoption.client_fields import CLIENT_FIELDS, ClientField
-from edgefast.api.migration.adoption.fields import Fields, put_field
+from edgefast.api.migration.adoption.fields import Fields, is_parent, pair_paths, put_field
 from edgefast.api.migration.adoption.policy_targets import Targets, take_targets
 from edgefast.api.model.policy_target import PolicyTarget
 
@@ -21,6 +21,7 @@ __all__ = ["adopt_client_traffic"]
 _MIN_VERSION = "gateway.edge.io/tls-min-version"
 _CLIENT_CA = "gateway.edge.io/client-ca"
 _CLIENT_MODE = "gateway.edge.io/client-certificate"
+_PLACES = pair_paths({name: one.at for name, one in CLIENT_FIELDS.items() if one.at})
 _EVERYONE = ["0.0.0.0/0", "::/0"]
 #: Modes of client validation that are `optional` or not.
 _MODES = {"RequireAndVerify": False, "VerifyIfGiven": True}
@@ -44,6 +45,7 @@ def adopt_client_traffic(raw: dict[str, Any]) -> AdoptedDocument | None:
         },
         notes=tuple(reader.notes),
         client=True,
+        places=_PLACES,
         targets=_list_targets(targets),
         validation=reader.validation,
         options=reader.options,
@@ -104,29 +106,44 @@ class _Reader:
         path: Path = ("spec", *name.split("."))
         self.notes.append(Note(path, message, hint, "closes" if closes else "named"))
 
-    def _tell(self, path: Path) -> None:
+    def _refuse(self, name: str, message: str) -> None:
+        path: Path = ("spec", *name.split("."))
+        self.notes.append(Note(path, message, "", "closes", "Invalid"))
+
+    def _tell(self, path: tuple[Any, ...]) -> None:
         """Name a field that remains, by the row of the table for it or for what is above it."""
+        names = [str(one) for one in path]
         for end in range(len(path), 0, -1):
-            name = ".".join(map(str, path[:end]))
-            one = CLIENT_FIELDS.get(name)
+            # A key with a dot is no field, although its name may look like the path of one.
+            known = not any("." in one for one in names[:end])
+            one = CLIENT_FIELDS.get(".".join(names[:end])) if known else None
             if one is not None:
                 closes = one.effect == "closes"
-                self._note(name, f"not applied: {one.said}", closes=closes)
-                self._fields.take(name)
+                self._note(".".join(names[:end]), f"not applied: {one.said}", closes=closes)
+                self._fields.take(path[:end])
                 return
-        name = ".".join(map(str, path))
-        self._note(name, "the field is not known", closes=True)
-        self._fields.take(name)
+        if not (self._fields.is_empty(path) and is_parent(names, CLIENT_FIELDS)):
+            self.notes.append(Note(("spec", *names), "the field is not known", "", "closes"))
+        self._fields.take(path)
+
+    def _take_flag(self, name: str) -> bool:
+        """Return a field that is true or false; absent is false."""
+        value = self._fields.take(name)
+        if value is not None and not isinstance(value, bool):
+            self._refuse(name, "not true or false")
+        return value is True
 
     def _read_proxy_protocol(self) -> None:
-        old = self._fields.take("enableProxyProtocol")
+        old = self._take_flag("enableProxyProtocol")
+        optional = self._take_flag("proxyProtocol.optional")
         new = self._fields.take("proxyProtocol")
-        if new is None and old is not True:
+        if new is None and not old:
             return
-        optional = new.pop("optional", False) if isinstance(new, dict) else False
+        if new is not None and not isinstance(new, dict):
+            self._refuse("proxyProtocol", "not an object")
         for name in new if isinstance(new, dict) else ():
             self._note(f"proxyProtocol.{name}", "the field is not known", closes=True)
-        word = "optional" if optional is True else "required"
+        word = "optional" if optional else "required"
         put_field(self.spec, "clientAddress.proxyProtocol", word)
         # Envoy takes the header from every peer.
         put_field(self.spec, "clientAddress.proxyProtocolCIDRs", _EVERYONE)
@@ -141,10 +158,13 @@ class _Reader:
         optional = self._fields.take(f"{where}.optional")
         mode = self._fields.take(f"{where}.mode")
         if mode is not None:
-            if mode not in _MODES:
+            if not isinstance(mode, str) or mode not in _MODES:
                 message = "not applied: an unverified certificate would be accepted"
                 self._note(f"{where}.mode", message, closes=True)
-            optional = _MODES.get(mode, optional)
+            else:
+                optional = _MODES[mode]
+        if isinstance(value, dict) and value.get("allowExpiredCertificate") is False:
+            self._fields.take(f"{where}.allowExpiredCertificate")
         if not isinstance(refs, list) or not refs:
             self._note(f"{where}.caCertificateRefs", "no authority", closes=True)
             return
@@ -169,18 +189,22 @@ class _Reader:
         elif version not in (None, "Auto"):
             self._note("tls.minVersion", "the version is not known", closes=True)
         alpn = self._fields.take("tls.alpnProtocols")
-        if isinstance(alpn, list) and "h2" not in alpn:
+        if alpn is not None and not isinstance(alpn, list):
+            self._refuse("tls.alpnProtocols", "not a list")
+        elif alpn is not None and "h2" not in alpn:
             put_field(self.spec, "http2.enabled", False)
 
     def _read_others(self) -> None:
         self._fields.take("clientIPDetection.directSourceIP")
-        if self._fields.take("headers.disableRateLimitHeaders") is True:
+        if self._take_flag("headers.disableRateLimitHeaders"):
             put_field(self.spec, "rateLimit.headers", False)
-        if self._fields.take("headers.preserveXRequestID") is True:
+        if self._take_flag("headers.preserveXRequestID"):
             put_field(self.spec, "headers.requestID", "PreserveOrGenerate")
         http1 = self._fields.rest.get("http1")
         if isinstance(http1, dict) and http1.get("http10") is not None:
             put_field(self.spec, "http.http10.enabled", True)
+            if not http1["http10"]:
+                self._fields.take("http1.http10")
 
 
 def _with_kind(one: object) -> object:

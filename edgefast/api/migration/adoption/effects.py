@@ -16,7 +16,7 @@ __all__ = ["describe_effect"]
 
 #: Fields that edgefast's kinds lack, and that adoption serves.
 _PLACED = ("cors", "httpUpgrade", "rateLimit", "retry", "targetRef", "targetSelectors")
-_NAMED = ("retry.perRetry.backOff.maxInterval",)
+_NAMED = ("jwt.providers[].remoteJWKS.failedRefetchDuration", "retry.perRetry.backOff.maxInterval")
 _CLOSES = ("fallback", "urlRewrite.hostname")
 _WORDS = {"served": "served", "named": "named, not applied", "closes": "closes its targets"}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from edgefast.api.kinds import EDGE_GROUP
 from edgefast.api.migration.adoption.adopted_document import AdoptedDocument, Note
-from edgefast.api.migration.adoption.fields import Fields, put_field
+from edgefast.api.migration.adoption.fields import Fields, is_parent, pair_paths, put_field
 
 __all__ = ["PROXY_FIELDS", "PROXY_NAMED", "adopt_envoy_proxy"]
 
@@ -43,6 +43,7 @@ PROXY_FIELDS = {
     f"{_KUBERNETES}.envoyPDB.minAvailable": "pdb.minAvailable",
     f"{_KUBERNETES}.envoyPDB.maxUnavailable": "pdb.maxUnavailable",
 }
+_PLACES = pair_paths(PROXY_FIELDS)
 #: Other fields, and what to do.
 PROXY_NAMED = {
     "provider.type": "edgefast run serves one machine, a controller a cluster",
@@ -83,6 +84,8 @@ def adopt_envoy_proxy(raw: dict[str, Any]) -> AdoptedDocument:
     told: set[str] = set()
     for path in fields.left():
         parts = [str(one) for one in path]
+        if fields.is_empty(path) and is_parent(parts, (*PROXY_FIELDS, *PROXY_NAMED)):
+            continue
         names = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
         name = next((one for one in names if one in PROXY_NAMED), parts[0])
         where = ".".join(parts) if name == _KUBERNETES else name
@@ -99,4 +102,5 @@ def adopt_envoy_proxy(raw: dict[str, Any]) -> AdoptedDocument:
             "spec": spec,
         },
         notes=tuple(notes),
+        places=_PLACES,
     )

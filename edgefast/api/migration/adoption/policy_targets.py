@@ -19,7 +19,7 @@ from edgefast.api.migration.foreign_policy import read_target
 from edgefast.api.model.policy_target import PolicyTarget
 from edgefast.api.model.reference import GATEWAY_GROUP
 
-__all__ = ["Targets", "read_merge", "take_targets"]
+__all__ = ["Targets", "is_merging", "read_merge", "take_targets"]
 
 _SELECTED = (*TARGET_KINDS, *BACKEND_TARGETS)
 _ROUTES = ("HTTPRoute", "GRPCRoute", *BACKEND_TARGETS)
@@ -76,6 +76,12 @@ def _read_selector(one: object, path: Path) -> PolicyTarget | None:
     return PolicyTarget(
         path=path, kind=target.kind, section=target.section, selector=target.selector
     )
+
+
+def is_merging(raw: dict[str, Any]) -> bool:
+    """Tell whether a policy keeps fields of the policies above it inside a field that both set."""
+    spec = raw.get("spec")
+    return isinstance(spec, dict) and spec.get("mergeType") in _MERGES
 
 
 def read_merge(fields: Fields, targets: Targets) -> tuple[str, tuple[Note, ...]]:

@@ -15,11 +15,18 @@ from edgefast.api.migration.adoption.adopted_document import Note
 from edgefast.api.migration.adoption.fields import Fields
 from edgefast.api.model.units import parse_duration
 
-__all__ = ["RATE_LIMIT_REFUSED", "read_cors", "read_rate_limit", "read_retry"]
+__all__ = ["RATE_LIMIT_REFUSED", "RETRY_PLACES", "read_cors", "read_rate_limit", "read_retry"]
 
 _CORS: Path = ("spec", "cors")
 _LIMIT: Path = ("spec", "rateLimit")
 _RETRY: Path = ("spec", "retry")
+_RETRY_OBJECTS = (("retryOn",), ("perRetry",), ("perRetry", "backOff"))
+#: Where a field of the made `retry` is in a BackendTrafficPolicy.
+RETRY_PLACES: tuple[tuple[Path, Path], ...] = (
+    ((*_RETRY, "attempts"), (*_RETRY, "numRetries")),
+    ((*_RETRY, "codes"), (*_RETRY, "retryOn", "httpStatusCodes")),
+    ((*_RETRY, "backoff"), (*_RETRY, "perRetry", "backOff", "baseInterval")),
+)
 _SERVER_ERRORS = (500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 511)
 _GATEWAY_ERRORS = (502, 503, 504)
 #: Triggers that need no setting: edgefast always tries another endpoint then, or never sent the request.
@@ -27,6 +34,7 @@ _ALWAYS = ("connect-failure", "refused-stream", "reset", "reset-before-request")
 #: Fields of one limit that are the same here.
 _SAME = ("clientSelectors", "limit")
 _PARTS = {"headers", "sourceCIDR"}
+_LIMIT_PARTS = ("global", "local")
 #: Parts of a limit that close the targets of the policy, and what to do.
 RATE_LIMIT_REFUSED = {
     "cost": "each request counts as one",
@@ -46,8 +54,10 @@ def read_cors(value: object) -> tuple[dict[str, Any] | None, list[Note]]:
         return None, [Note(_CORS, "not an object", effect="closes")]
     found = {name: one for name, one in value.items() if one is not None}
     age = found.pop("maxAge", None)
-    if isinstance(age, str):
+    if age is not None:
         try:
+            if not isinstance(age, str):
+                raise ValueError
             found["maxAge"] = max(1, parse_duration(age) // 1000)
         except ValueError:
             return None, [Note((*_CORS, "maxAge"), "not a duration", effect="closes")]
@@ -84,40 +94,62 @@ def read_retry(value: object) -> tuple[dict[str, Any] | None, str, list[Note]]:
         found["backoff"] = pause
     timeout = fields.take("perRetry.timeout")
     for path in fields.left():
-        notes.append(Note((*_RETRY, *path), "not applied", "the backoff ends at 10 times its base"))
+        if fields.is_empty(path) and path in _RETRY_OBJECTS:
+            continue
+        notes.append(
+            Note((*_RETRY, *map(str, path)), "not applied", "the backoff ends at 10 times its base")
+        )
     return found, timeout if isinstance(timeout, str) else "", notes
 
 
-def read_rate_limit(value: object) -> tuple[dict[str, Any] | None, list[Note]]:
-    """Return the spec of a RateLimitFilter; a note with the effect closes if one of its limits cannot be kept."""
+def read_rate_limit(value: object) -> tuple[dict[str, dict[str, Any]], list[Note]]:
+    """Return the specs of RateLimitFilters, by "global" and "local"; a note with the effect closes if a limit cannot be kept."""
     if not isinstance(value, dict):
-        return None, [Note(_LIMIT, "not an object", effect="closes")]
-    kinds = [name for name in ("global", "local") if value.get(name) is not None]
+        return {}, [Note(_LIMIT, "not an object", effect="closes")]
     notes: list[Note] = [
-        Note((*_LIMIT, str(name)), "not known", effect="closes")
+        Note((*_LIMIT, str(name)), "the field is not known", effect="closes")
         for name in value
-        if name not in ("type", "global", "local")
+        if name not in ("type", *_LIMIT_PARTS)
     ]
-    found: dict[str, Any] = {}
-    for name in kinds:
-        part = value[name]
-        given = part.get("rules") if isinstance(part, dict) else None
-        if given is None or given == []:
-            continue  # no limits
-        path: Path = (*_LIMIT, name, "rules")
-        if not isinstance(given, list) or found:
-            message = "not a list" if not isinstance(given, list) else "beside global limits"
-            hint = "write a policy for each" if found else ""
-            notes.append(Note(path, message, hint, "closes"))
+    kind = value.get("type")
+    if kind is not None and not any(
+        kind == one.capitalize() and value.get(one) for one in _LIMIT_PARTS
+    ):
+        message = "no limits of this type (expected Global with global, Local with local)"
+        notes.append(Note((*_LIMIT, "type"), message, "write the limits", "closes"))
+    found: dict[str, dict[str, Any]] = {}
+    for name in _LIMIT_PARTS:
+        given = _read_rules(value.get(name), (*_LIMIT, name), notes)
+        if not given:
             continue
+        path: Path = (*_LIMIT, name, "rules")
         rules = [
             _read_rule(one, (*path, at), name == "local", notes) for at, one in enumerate(given)
         ]
-        found = {"type": name.capitalize(), name: {"rules": rules}}
+        found[name] = {"type": name.capitalize(), name: {"rules": rules}}
         if name == "local" and _has_default(rules):
             message = "a rule without clientSelectors counts all requests, also those that another rule counts"
             notes.append(Note(path, message, "its limit is the highest of all clients together"))
-    return found or None, notes
+    return found, notes
+
+
+def _read_rules(part: object, path: Path, notes: list[Note]) -> list[Any]:
+    """Return the rules of the part `global` or `local`."""
+    if part is None:
+        return []
+    if not isinstance(part, dict):
+        notes.append(Note(path, "not an object", effect="closes"))
+        return []
+    notes += (
+        Note((*path, str(name)), "the field is not known", "write rules", "closes")
+        for name in part
+        if name != "rules"
+    )
+    given = part.get("rules")
+    if given is not None and not isinstance(given, list):
+        notes.append(Note((*path, "rules"), "not a list", effect="closes"))
+        return []
+    return given or []
 
 
 def _has_default(rules: list[dict[str, Any]]) -> bool:
