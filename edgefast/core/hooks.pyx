@@ -178,8 +178,8 @@ cdef class PolicyChain:
 
 cdef class ConnectionPolicies:
     cdef bytes refuses(self, const NetAddress *client, bytes sni, Wire wire, bint counts):
-        """Return the unit that refuses the connection, as members of its log line; None: it is admitted. `wire`: TLS that the listener terminates; None: none.
-        `counts`: the decision is one of a new connection."""
+        """Return the unit that refuses the connection, as members of its log line; None: it is admitted. `wire`: TLS that the listener
+        terminates; None: the connection has no such TLS. `counts`: the metrics of the unit count the decision."""
         raise NotImplementedError
 
 

@@ -10,11 +10,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from identity_provider.node_programs import node_command
 from identity_provider.process import ServerProcess
-from identity_provider.provider import Client
+from identity_provider.provider import Client, register_client
 
 START = 60.0  # seconds: Node on a busy machine
 _DEADLINE = 60.0  # seconds for one answer
@@ -50,21 +48,7 @@ class CertifiedProvider:
 
     def register(self, redirect_uri: str, after_logout: str) -> Client:
         """Register a client; see `IdentityProvider`."""
-        answer = httpx.post(
-            f"{self.issuer}/reg",
-            json={
-                "redirect_uris": [redirect_uri],
-                "post_logout_redirect_uris": [after_logout],
-                "grant_types": ["authorization_code", "refresh_token"],
-                "response_types": ["code"],
-                "scope": "openid offline_access email profile",
-                "token_endpoint_auth_method": "client_secret_basic",
-            },
-            timeout=_DEADLINE,
-        )
-        assert answer.status_code == 201, answer.text
-        made: dict[str, Any] = answer.json()
-        return Client(made["client_id"], made["client_secret"], redirect_uri, after_logout)
+        return register_client(f"{self.issuer}/reg", redirect_uri, after_logout, _DEADLINE)
 
     def stop(self) -> None:
         """End the process."""

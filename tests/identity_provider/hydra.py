@@ -6,13 +6,12 @@ In: nothing. Out: an issuer on loopback that accepts any user name. Must never s
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import httpx
 
 from identity_provider.hydra_pages import HydraPages
 from identity_provider.process import ServerProcess
-from identity_provider.provider import Client
+from identity_provider.provider import Client, register_client
 from wire.harness.go_programs import go_program
 from wire.harness.ports import free_port
 
@@ -61,21 +60,9 @@ class Hydra:
 
     def register(self, redirect_uri: str, after_logout: str) -> Client:
         """Register a client; see `IdentityProvider`."""
-        answer = httpx.post(
-            f"{self._admin}/admin/clients",
-            json={
-                "redirect_uris": [redirect_uri],
-                "post_logout_redirect_uris": [after_logout],
-                "grant_types": ["authorization_code", "refresh_token"],
-                "response_types": ["code"],
-                "scope": "openid offline_access email profile",
-                "token_endpoint_auth_method": "client_secret_basic",
-            },
-            timeout=_DEADLINE,
+        return register_client(
+            f"{self._admin}/admin/clients", redirect_uri, after_logout, _DEADLINE
         )
-        assert answer.status_code == 201, answer.text
-        made: dict[str, Any] = answer.json()
-        return Client(made["client_id"], made["client_secret"], redirect_uri, after_logout)
 
     def stop(self) -> None:
         """End the process and the pages."""

@@ -21,9 +21,13 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from identity_provider.provider import Client
+from identity_provider.user_agent import UserAgent
 
 SCOPES = "openid email profile offline_access"
 ALGORITHMS = ("RS256", "PS256", "ES256", "EdDSA", "Ed25519")
+#: The addresses of an application that no test connects to.
+CALLBACK = "http://app.test/oauth2/callback"
+AFTER_LOGOUT = "http://app.test/goodbye"
 _DEADLINE = 60.0  # seconds for an answer of the provider, on a busy machine
 
 
@@ -215,3 +219,9 @@ class RelyingParty:
             if not is_right:
                 raise Refused(name)
         return dict(claims)
+
+
+def sign_in(agent: UserAgent, party: RelyingParty) -> Tokens:
+    """Log a browser in at CALLBACK."""
+    login = party.begin()
+    return party.finish(agent.follow(login.url, until=CALLBACK).url, login)

@@ -11,13 +11,18 @@ import pytest
 
 from identity_provider.hostile import HostileProvider
 from identity_provider.provider import USER, Client
-from identity_provider.relying_party import Refused, RelyingParty, Tokens
+from identity_provider.relying_party import (
+    AFTER_LOGOUT,
+    CALLBACK,
+    Refused,
+    RelyingParty,
+    Tokens,
+    sign_in,
+)
 from identity_provider.user_agent import UserAgent
 from identity_provider.web_server import Answer
 from wire.harness.certificates import Authority
 
-CALLBACK = "http://app.test/oauth2/callback"
-AFTER_LOGOUT = "http://app.test/goodbye"
 _JSON = {"content-type": "application/json"}
 
 
@@ -30,11 +35,6 @@ def client(hostile: HostileProvider) -> Client:
 def party(hostile: HostileProvider, client: Client) -> Iterator[RelyingParty]:
     with RelyingParty(hostile.issuer, client, skew=5) as running:
         yield running
-
-
-def sign_in(agent: UserAgent, party: RelyingParty) -> Tokens:
-    login = party.begin()
-    return party.finish(agent.follow(login.url, until=CALLBACK).url, login)
 
 
 def test_without_switches_it_is_a_careful_provider(

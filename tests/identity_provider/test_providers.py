@@ -8,11 +8,15 @@ from collections.abc import Iterator
 import pytest
 
 from identity_provider.provider import USER, Client, IdentityProvider
-from identity_provider.relying_party import Login, Refused, RelyingParty, Tokens
+from identity_provider.relying_party import (
+    AFTER_LOGOUT,
+    CALLBACK,
+    Login,
+    Refused,
+    RelyingParty,
+    sign_in,
+)
 from identity_provider.user_agent import UserAgent
-
-CALLBACK = "http://app.test/oauth2/callback"
-AFTER_LOGOUT = "http://app.test/goodbye"
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +28,6 @@ def client(provider: IdentityProvider) -> Client:
 def party(provider: IdentityProvider, client: Client) -> Iterator[RelyingParty]:
     with RelyingParty(provider.issuer, client, skew=5) as running:
         yield running
-
-
-def sign_in(agent: UserAgent, party: RelyingParty) -> Tokens:
-    login = party.begin()
-    return party.finish(agent.follow(login.url, until=CALLBACK).url, login)
 
 
 def test_login_refresh_and_logout(agent: UserAgent, party: RelyingParty) -> None:

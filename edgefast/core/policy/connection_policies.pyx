@@ -1,7 +1,7 @@
 # Connection policies: authorization of a layer 4 connection or UDP session, before a backend is selected.
 #
-# In: the client's address, the server name and client certificate of its TLS. Out: what refuses it, as members of its log line; None: it is admitted. Every authorization must admit it. A unit
-# that is missing, has an error or needs a request refuses everything.
+# In: the client's address, the server name and client certificate of its TLS. Out: the unit and rule that refuse it, as members of its log
+# line; None: it is admitted. Every authorization must admit it. A unit that is missing, has an error or needs a request refuses everything.
 # Must never admit a connection that a unit cannot decide about.
 
 cdef class ConnectionPolicyChain(ConnectionPolicies):
