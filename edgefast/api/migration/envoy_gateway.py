@@ -144,7 +144,8 @@ ENVOY_GATEWAY = Project(
                     "spec.http.connectTimeout"
                 ),
                 "rateLimit": supported(
-                    "RateLimitFilter spec.global or spec.local, referenced by filters of an HTTPRoute's rules"
+                    "RateLimitFilter spec.global or spec.local, referenced by filters of an HTTPRoute's rules; limits "
+                    "without headers count requests before access rules"
                 ),
                 "retry": supported("retry of an HTTPRoute's rule, and EdgeProxy spec.grpc.retry"),
                 "telemetry": supported(
